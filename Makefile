@@ -1,0 +1,72 @@
+.DEFAULT_GOAL := help
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench clean
+SHELL := bash
+
+version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+commit  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+ldflags := -s -w -X main.version=$(version) -X main.commit=$(commit)
+staticcheck := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+fuzztime ?= 3s
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+# npm writes this file when it has installed all of the lock file.
+engine_package := sandbox/engine/npm/node_modules/.package-lock.json
+
+engine: ## fetch the pinned JavaScript engine and build it into its embedded folder; EDGED_ENGINE_PACKAGE names a local copy
+ifeq ($(EDGED_ENGINE_PACKAGE),)
+engine: $(engine_package)
+endif
+engine:
+	@go run ./cmd/mkengine
+
+$(engine_package): sandbox/engine/npm/package.json sandbox/engine/npm/package-lock.json sandbox/engine/npm/.npmrc
+	cd sandbox/engine/npm && npm ci --ignore-scripts --no-audit --no-fund
+
+build: engine ## bin/edged
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(ldflags)' -o bin/edged ./cmd/edged
+
+run: build ## build and serve with the defaults; stop with Ctrl-C
+	bin/edged run
+
+test: lint examples unit race fuzz benchmarks ## everything: format, vet, staticcheck, all tests, the race detector, fuzz targets, each benchmark once
+
+lint: engine
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(staticcheck) ./...
+
+unit: engine
+	CGO_ENABLED=0 go test ./...
+
+# The race detector alone needs a C compiler.
+race: engine
+	@if command -v "$${CC:-gcc}" >/dev/null; then \
+		set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...; \
+	else echo "race tests skipped: no C compiler ($${CC:-gcc}) was found"; fi
+
+fuzz: engine
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(fuzztime) $$pkg >/tmp/edged-fuzz.$$$$ 2>&1 || { cat /tmp/edged-fuzz.$$$$; exit 1; }; \
+			rm -f /tmp/edged-fuzz.$$$$; \
+		done; done
+
+benchmarks: engine
+	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null
+
+# The examples' npm packages: the tests build and deploy every example.
+examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard examples/*/package-lock.json))
+
+examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
+	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund
+
+bench: build ## the numbers of docs/performance.md, within ten minutes; needs wrk
+	go run ./bench
+
+clean: ## remove what was built (not ./data)
+	rm -rf bin sandbox/engine/npm/node_modules examples/*/node_modules examples/*/dist
+	find sandbox/engine/wasm/dist -type f ! -name placeholder.txt -delete

@@ -1,0 +1,54 @@
+package meter
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"edged/internal/fault"
+)
+
+func TestWorkersCapTheirLabels(t *testing.T) {
+	w := Workers{Max: 2}
+	got := fmt.Sprint(w.Label("a"), w.Label("b"), w.Label("c"), w.Label("a"), w.Label("d"))
+	if want := fmt.Sprint("a", "b", Other, "a", Other); got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+}
+
+func TestByCodeCountsEveryOutcome(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	c := For(reg, "room").CounterByCode("calls_total", "Calls.")
+	c.Count(nil)
+	c.Count(context.Canceled)
+	c.Count(fault.New(fault.Denied, "x", "y"))
+	c.Count(fmt.Errorf("stranger"))
+	for code, want := range map[string]float64{"ok": 1, "canceled": 1, "denied": 1, "internal": 1, "invalid": 0} {
+		if got := testutil.ToFloat64(c.counters[index(code)]); got != want {
+			t.Errorf("%s: got %v, want %v", code, got, want)
+		}
+	}
+	if n, err := testutil.GatherAndCount(reg, "edged_room_calls_total"); err != nil || n != len(fault.Codes())+1 {
+		t.Errorf("got %d series, %v", n, err)
+	}
+}
+
+func index(code string) fault.Code {
+	for _, c := range fault.Codes() {
+		if c.String() == code {
+			return c
+		}
+	}
+	return 0
+}
+
+// A nil Registerer is allowed: metrics count into the void.
+func TestFactoryWithoutRegistry(t *testing.T) {
+	f := For(nil, "room")
+	f.Counter("x_total", "X.").Inc()
+	f.Histogram("y_seconds", "Y.").Observe(1)
+	f.CounterBy("z_total", "Z.", "kind", "a")["a"].Inc()
+}
