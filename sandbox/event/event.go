@@ -43,7 +43,7 @@ type Response struct {
 	Body   []byte // the whole body if Stream is nil; appended to, so that its capacity is reused
 	// Stream, if not nil, is the body as the worker produces it: Read waits, gives io.EOF at the normal end and another
 	// error when the body failed (the peer must then see a cut body). Close cancels the worker's stream and must be
-	// called exactly once, also after an error.
+	// called exactly once, also after an error; another goroutine may call it while Read waits, and Read then fails.
 	Stream io.ReadCloser
 	Length int64  // the length that the worker declared for Stream, -1 if none; len(Body) without Stream
 	Origin Origin // how warm the sandbox was, for trusted diagnostics

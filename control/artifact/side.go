@@ -1,0 +1,148 @@
+package artifact
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"edged/internal/fault"
+)
+
+// SidePath is where the side channel lives; the digest follows (node-surface §4).
+const SidePath = "/artifacts/sha256/"
+
+// uploadTimeout bounds one upload: 16 MiB at about 60 KiB/s.
+const uploadTimeout = 5 * time.Minute
+
+var errNotHeld = fault.New(fault.NotFound, "artifact.side", "no such artifact")
+
+// Caller is who asks, as authentication found it.
+type Caller struct {
+	Tenant   string
+	MayWrite bool
+}
+
+// Handler serves PUT, HEAD and GET below SidePath. callerOf tells who asks; requests without a valid credential must have
+// been answered before they come here (ok false is answered with 401 too). The tenant's answer never depends on what
+// other tenants hold.
+func (s *Store) Handler(callerOf func(*http.Request) (c Caller, ok bool)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		caller, ok := callerOf(r)
+		if !ok {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="edged"`)
+			problem(w, http.StatusUnauthorized, "unauthenticated", "a bearer token is needed")
+			return
+		}
+		rest, below := strings.CutPrefix(r.URL.EscapedPath(), SidePath)
+		digest, valid := ParseDigest(rest)
+		if !below || !valid {
+			refuse(w, errNotHeld)
+			return
+		}
+		switch r.Method {
+		case http.MethodPut:
+			s.servePut(w, r, caller, digest)
+		case http.MethodGet, http.MethodHead:
+			s.serveGet(w, r, caller, digest)
+		default:
+			w.Header().Set("Allow", "GET, HEAD, PUT")
+			problem(w, http.StatusMethodNotAllowed, "method_not_allowed", "artifacts take GET, HEAD and PUT")
+		}
+	})
+}
+
+func (s *Store) servePut(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {
+	if !caller.MayWrite {
+		problem(w, http.StatusForbidden, "forbidden", "the token's role may not store artifacts")
+		return
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		problem(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "artifacts are stored without a content encoding")
+		return
+	}
+	if r.ContentLength > MaxBlobBytes {
+		refuse(w, errBlobTooLarge)
+		return
+	}
+	// Not every writer can bound its reads (a test's recorder cannot); a server's connection can.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTimeout))
+	fresh, err := s.Put(r.Context(), caller.Tenant, digest, r.Body)
+	if err != nil {
+		s.logUnforeseen("artifact upload", err)
+		refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	status := http.StatusOK
+	if fresh {
+		status = http.StatusCreated
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"sha256": digest.String()}) // the client left: nothing to tell it
+}
+
+func (s *Store) serveGet(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {
+	held, err := s.Holds(caller.Tenant, digest)
+	if err == nil && !held {
+		err = errNotHeld
+	}
+	var blob *Blob
+	if err == nil {
+		blob, err = s.Open(digest)
+	}
+	if err != nil {
+		s.logUnforeseen("artifact read", err)
+		refuse(w, err)
+		return
+	}
+	defer blob.Close()
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Etag", strconv.Quote(digest.String()))
+	http.ServeContent(w, r, "", time.Time{}, blob)
+}
+
+func (s *Store) logUnforeseen(what string, err error) {
+	if c := fault.CodeOf(err); c == fault.Internal || c == fault.Unavailable {
+		s.opt.Log.Error(what, "err", err)
+	}
+}
+
+// refuse answers with an error of this package.
+func refuse(w http.ResponseWriter, err error) {
+	detail := fault.Detail(err)
+	switch code := fault.CodeOf(err); {
+	case fault.NamedOf(err) == ErrDigest:
+		problem(w, http.StatusUnprocessableEntity, "digest_mismatch", detail)
+	case code == fault.NotFound:
+		problem(w, http.StatusNotFound, "not_found", "no such artifact")
+	case code == fault.TooLarge:
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		problem(w, http.StatusRequestEntityTooLarge, "request_too_large", detail)
+	case code == fault.Canceled:
+		problem(w, http.StatusBadRequest, "invalid_request", "the body did not arrive whole")
+	case code == fault.Unavailable:
+		w.Header().Set("Retry-After", "5")
+		problem(w, http.StatusServiceUnavailable, "temporarily_unavailable", detail)
+	default:
+		problem(w, http.StatusInternalServerError, "internal_error", "")
+	}
+}
+
+// problem writes an RFC 9457 body as host-api §11 has it.
+func problem(w http.ResponseWriter, status int, code, detail string) {
+	body := struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Code   string `json:"code"`
+		Detail string `json:"detail,omitempty"`
+	}{"about:blank", http.StatusText(status), status, code, detail}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client left: nothing to tell it
+}

@@ -1,0 +1,293 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"edged/router/h1"
+	"edged/router/table"
+	"edged/sandbox/event"
+)
+
+const (
+	firstBuffer = 4 << 10  // of input and output, while nothing asks for more
+	keptBuffer  = 16 << 10 // larger ones are given back when the connection is idle
+	maxPiece    = 64 << 10 // written under one deadline
+
+	lingerBytes = 512 << 10 // thrown away before closing under a sender, so that it can read the answer
+	lingerTime  = time.Second
+)
+
+// past is a deadline that ends a pending read.
+var past = time.Unix(1, 0)
+
+type phase uint8
+
+const (
+	opening phase = iota // before the first request; also while a head is half read
+	idle                 // waiting for a head's first byte
+	busy                 // a request is at work
+)
+
+// conn is one client connection. Its loop runs in one goroutine, which owns every field without a comment.
+type conn struct {
+	r    *Router
+	bare net.Conn        // as accepted; constant
+	nc   net.Conn        // what is read and written: bare, or TLS over it
+	tcp  *net.TCPConn    // bare, nil if the listener gives something else
+	raw  syscall.RawConn // of tcp; nil with it
+	tls  *tls.Conn       // nil on the plain listener
+
+	secure    bool
+	trusted   bool // the peer's forwarding fields are believed
+	diagnosed bool // the peer sees diagnostics
+	peer      netip.Addr
+	sni       []byte
+
+	ctx    context.Context         // every invocation's; made once
+	cancel context.CancelCauseFunc // any goroutine
+
+	fin   atomic.Bool // the client will send nothing more; any goroutine
+	grace atomic.Pointer[time.Timer]
+
+	dmu    sync.Mutex // guards the fields below and the read deadline; never held while waiting
+	phase  phase
+	readBy time.Time // read deadline in force, zero if unknown
+	body   *body     // of the request at work, nil if it has none; only the loop changes it
+	deaf   bool      // the body was closed: reads must end
+
+	wmu        sync.Mutex // held while writing 100; guards responding
+	responding bool       // the final response has begun
+
+	in          []byte // in[pos:filled] was read and not used; body and loop take turns (see body.mu)
+	pos, filled int
+	out         []byte
+	writeBy     time.Time
+	readNow     func(fd uintptr) bool // made once, see tryFill
+	readNowN    int
+
+	now      time.Time // when the current head was complete, or the last response
+	dateUnix int64
+	date     []byte // the Date line of that second
+
+	head    h1.Head
+	fields  []byte
+	url     []byte
+	method  []byte
+	key     []byte
+	req     event.Request
+	res     event.Response
+	version *table.Version
+	keep    bool // the connection may serve another request
+	broken  bool // nothing can be written any more
+}
+
+func newConn(r *Router, nc net.Conn) *conn {
+	c := &conn{r: r, bare: nc, nc: nc, in: make([]byte, firstBuffer), out: make([]byte, 0, firstBuffer)}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			c.tcp, c.raw = tcp, raw
+		}
+	}
+	return c
+}
+
+// loop serves requests until the connection is not to be used again.
+func (c *conn) loop() {
+	c.now = time.Now()
+	for c.readHead() && c.exchange() {
+	}
+}
+
+// end closes the connection and ends its context.
+func (c *conn) end() {
+	_ = c.nc.Close() // all that mattered was written or has failed
+	c.cancel(errConnOver)
+	if t := c.grace.Load(); t != nil {
+		t.Stop()
+	}
+}
+
+// abort closes the connection under whatever uses it. Any goroutine.
+func (c *conn) abort() { _ = c.bare.Close() }
+
+// closeIfIdle ends a wait for the next request. Any goroutine; the router is draining.
+func (c *conn) closeIfIdle() {
+	c.dmu.Lock()
+	defer c.dmu.Unlock()
+	if c.phase == idle {
+		c.readBy = time.Time{}
+		_ = c.nc.SetReadDeadline(past)
+	}
+}
+
+// enter moves the connection to a phase other than idle.
+func (c *conn) enter(p phase) {
+	c.dmu.Lock()
+	defer c.dmu.Unlock()
+	c.phase = p
+}
+
+// enterIdle prepares for the wait between requests; false if the connection should be closed instead. It is one step, so
+// that closeIfIdle either finds the connection idle or is seen here.
+func (c *conn) enterIdle() bool {
+	c.dmu.Lock()
+	defer c.dmu.Unlock()
+	if c.r.draining.Load() {
+		return false
+	}
+	c.phase = idle
+	c.readUntilLocked(c.now, c.r.opt.IdleTimeout)
+	return true
+}
+
+// readUntil makes reads that wait longer than d fail. To spare the timer it keeps a deadline that is at most an eighth
+// shorter. It reports false if reads are to end now, because the body was closed.
+func (c *conn) readUntil(now time.Time, d time.Duration) bool {
+	c.dmu.Lock()
+	defer c.dmu.Unlock()
+	if c.deaf {
+		return false
+	}
+	c.readUntilLocked(now, d)
+	return true
+}
+
+func (c *conn) readUntilLocked(now time.Time, d time.Duration) {
+	if left := c.readBy.Sub(now); left > d || left < d-d/8 {
+		c.readBy = now.Add(d)
+		_ = c.nc.SetReadDeadline(c.readBy) // fails on a closed connection only, and then the read does too
+	}
+}
+
+// fill reads more into c.in, which may grow to limit bytes. False on any failure; it is for callers that do not ask why.
+func (c *conn) fill(limit int) bool {
+	n, err := c.read(limit)
+	return n > 0 || err == nil
+}
+
+func (c *conn) read(limit int) (int, error) {
+	c.makeRoom(limit)
+	n, err := c.nc.Read(c.in[c.filled:])
+	c.filled += n
+	return n, err
+}
+
+// makeRoom makes sure that at least a byte can be read behind filled.
+func (c *conn) makeRoom(limit int) {
+	if c.pos == c.filled {
+		c.pos, c.filled = 0, 0
+	}
+	if c.filled < len(c.in) {
+		return
+	}
+	if c.pos > 0 {
+		c.filled = copy(c.in, c.in[c.pos:c.filled])
+		c.pos = 0
+		return
+	}
+	bigger := make([]byte, max(min(2*len(c.in), limit), len(c.in)+firstBuffer))
+	copy(bigger, c.in[:c.filled])
+	c.in = bigger
+}
+
+// write sends p in pieces that each have their own deadline. After a failure the connection is broken.
+func (c *conn) write(p []byte) bool {
+	for len(p) > 0 && !c.broken {
+		piece := p[:min(len(p), maxPiece)]
+		c.writeSoon()
+		n, err := c.nc.Write(piece)
+		c.r.opt.Metrics.sent.Add(float64(n))
+		if err != nil {
+			c.breaks()
+		}
+		p = p[n:]
+	}
+	return !c.broken
+}
+
+func (c *conn) writeSoon() {
+	d := c.r.opt.WriteTimeout
+	now := time.Now()
+	if left := c.writeBy.Sub(now); left < d-d/8 {
+		c.writeBy = now.Add(d)
+		_ = c.nc.SetWriteDeadline(c.writeBy) // as in readUntil
+	}
+}
+
+// breaks notes that the client cannot be reached: it left, or takes nothing.
+func (c *conn) breaks() {
+	c.broken, c.keep = true, false
+	c.cancel(errClientGone)
+}
+
+// linger closes the sending side and throws away what still comes for a moment: closing a socket with unread input resets
+// it, and the reset may overtake the answer.
+func (c *conn) linger() {
+	if c.broken {
+		return
+	}
+	var err error
+	switch {
+	case c.tls != nil:
+		err = c.tls.CloseWrite()
+		if err == nil && c.tcp != nil {
+			err = c.tcp.CloseWrite()
+		}
+	case c.tcp != nil:
+		err = c.tcp.CloseWrite()
+	default:
+		return
+	}
+	if err != nil {
+		return
+	}
+	c.dmu.Lock()
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	c.dmu.Unlock()
+	for thrown := c.filled - c.pos; thrown < lingerBytes; {
+		n, err := c.nc.Read(c.in)
+		if thrown += n; err != nil {
+			return
+		}
+	}
+}
+
+// peerLeft is told by the watcher that the client shut down its sending side, or (reset) that it is gone for good.
+func (c *conn) peerLeft(reset bool) {
+	if reset {
+		c.gone()
+		return
+	}
+	c.fin.Store(true)
+	c.dmu.Lock()
+	working := c.phase == busy
+	c.dmu.Unlock()
+	if working {
+		c.startGrace()
+	}
+}
+
+// startGrace gives a half-closed client its last moments.
+func (c *conn) startGrace() {
+	t := time.AfterFunc(halfClosed, c.gone)
+	if !c.grace.CompareAndSwap(nil, t) {
+		t.Stop()
+	}
+}
+
+func (c *conn) gone() {
+	c.dmu.Lock()
+	working := c.phase == busy
+	c.dmu.Unlock()
+	if working && c.ctx.Err() == nil {
+		c.r.opt.Metrics.clientsGone.Inc()
+	}
+	c.cancel(errClientGone)
+}

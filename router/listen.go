@@ -1,0 +1,157 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"edged/router/proxyproto"
+)
+
+// accept takes connections until the listener is closed. stop ends waiting between failures; base is what connections
+// live on.
+func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool, serving *sync.WaitGroup) error {
+	const maxPause = time.Second
+	pause := time.Duration(0)
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			serving.Go(func() { r.serve(base, nc, secure) })
+			continue
+		case r.draining.Load() || stop.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accept: %w", err)
+		}
+		// Out of file descriptors, most likely: it passes when connections end.
+		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
+		r.opt.Log.Warn("accept failed", "err", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-stop.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// serve owns one accepted connection to its end.
+func (r *Router) serve(base context.Context, nc net.Conn, secure bool) {
+	c := newConn(r, nc)
+	m := r.opt.Metrics
+	if !r.enlist(c) {
+		m.connsOver.Inc()
+		_ = nc.Close()
+		return
+	}
+	defer r.delist(c)
+	m.connsTotal.Inc()
+	m.conns.Inc()
+	defer m.conns.Dec()
+	c.ctx, c.cancel = context.WithCancelCause(base)
+	defer c.end()
+	if !c.open(secure) {
+		m.connsOver.Inc()
+		return
+	}
+	defer r.watch.add(c)()
+	c.loop()
+}
+
+// open does what comes before the first request: PROXY header, TLS handshake, whom to trust.
+func (c *conn) open(secure bool) bool {
+	c.peer = peerOf(c.nc)
+	if c.trusted = within(c.r.opt.TrustedProxies, c.peer); c.trusted && !c.readProxyHeader() {
+		return false
+	}
+	// Who speaks behind a PROXY header is the client: its own fields are not the proxy's.
+	c.trusted = within(c.r.opt.TrustedProxies, c.peer)
+	c.diagnosed = !c.trusted && within(c.r.opt.Diagnostics, c.peer)
+	if secure {
+		return c.handshake()
+	}
+	return true
+}
+
+func peerOf(nc net.Conn) netip.Addr {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+// readProxyHeader takes a PROXY header off the start of the connection, if there is one.
+func (c *conn) readProxyHeader() bool {
+	for {
+		if c.filled > c.pos {
+			source, n, more, err := proxyproto.Parse(c.in[c.pos:c.filled])
+			if err != nil {
+				return false
+			}
+			if !more {
+				c.pos += n
+				if source.IsValid() {
+					c.peer = source
+				}
+				return true
+			}
+		}
+		wait := c.r.opt.HeadTimeout
+		if c.filled == 0 {
+			wait = c.r.opt.IdleTimeout
+		}
+		c.readUntil(time.Now(), wait)
+		if !c.fill(proxyproto.MaxHeader) {
+			return false
+		}
+	}
+}
+
+func (c *conn) handshake() bool {
+	c.secure = true
+	inner := c.nc
+	if c.filled > c.pos { // read past the PROXY header
+		inner = &prefixed{Conn: inner, rest: append([]byte(nil), c.in[c.pos:c.filled]...)}
+	}
+	c.pos, c.filled = 0, 0
+	t := tls.Server(inner, c.r.tls)
+	c.nc, c.tls = t, t
+	if err := t.SetDeadline(time.Now().Add(c.r.opt.HeadTimeout)); err != nil {
+		return false
+	}
+	if err := t.HandshakeContext(c.ctx); err != nil {
+		return false
+	}
+	if err := t.SetDeadline(time.Time{}); err != nil {
+		return false
+	}
+	c.dmu.Lock()
+	c.readBy = time.Time{}
+	c.dmu.Unlock()
+	c.sni = []byte(t.ConnectionState().ServerName)
+	return true
+}
+
+// prefixed is a connection of which some bytes were already read.
+type prefixed struct {
+	net.Conn
+	rest []byte
+}
+
+// Read gives the bytes that were read too early, then the connection's own.
+func (p *prefixed) Read(b []byte) (int, error) {
+	if len(p.rest) > 0 {
+		n := copy(b, p.rest)
+		p.rest = p.rest[n:]
+		return n, nil
+	}
+	return p.Conn.Read(b)
+}

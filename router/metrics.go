@@ -1,0 +1,54 @@
+package router
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"edged/internal/meter"
+)
+
+// Metrics counts what the router does. Safe for concurrent use.
+type Metrics struct {
+	conns       prometheus.Gauge
+	connsTotal  prometheus.Counter
+	connsOver   prometheus.Counter
+	classes     [6]prometheus.Counter // responses by first digit of their status
+	errors      map[string]prometheus.Counter
+	seconds     prometheus.Histogram
+	inflight    prometheus.Gauge
+	waiting     prometheus.Gauge
+	assets      prometheus.Counter
+	clientsGone prometheus.Counter
+	cut         prometheus.Counter
+	panics      prometheus.Counter
+	received    prometheus.Counter
+	sent        prometheus.Counter
+}
+
+// NewMetrics makes the router's metrics and registers them with reg; nil means that nobody reads them.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	f := meter.For(reg, "router")
+	m := &Metrics{
+		conns:       f.Gauge("connections", "Open public connections."),
+		connsTotal:  f.Counter("connections_total", "Public connections accepted."),
+		connsOver:   f.Counter("connections_refused_total", "Connections closed at once, over the limit or before a valid handshake."),
+		seconds:     f.Histogram("request_duration_seconds", "From a complete request head to the end of its response."),
+		inflight:    f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
+		waiting:     f.Gauge("invocations_waiting", "Invocations waiting for admission."),
+		assets:      f.Counter("asset_responses_total", "Responses made from a static asset."),
+		clientsGone: f.Counter("clients_gone_total", "Clients that left while their request was at work."),
+		cut:         f.Counter("responses_cut_total", "Responses that ended short of their body."),
+		panics:      f.Counter("panics_total", "Bugs caught at the request boundary."),
+		received:    f.Counter("request_body_bytes_total", "Request body bytes read."),
+		sent:        f.Counter("response_bytes_total", "Response bytes written, heads included."),
+	}
+	byClass := f.CounterBy("responses_total", "Responses by class of status.", "class", "2xx", "3xx", "4xx", "5xx")
+	for class, c := range byClass {
+		m.classes[class[0]-'0'] = c
+	}
+	codes := make([]string, 0, len(refusals))
+	for _, r := range refusals {
+		codes = append(codes, r.code)
+	}
+	m.errors = f.CounterBy("errors_total", "Host-made responses by Edged-Error.", "code", codes...)
+	return m
+}

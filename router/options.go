@@ -1,0 +1,111 @@
+package router
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"edged/router/h1"
+)
+
+// Options configures a Router. The zero value of an optional field is its default.
+type Options struct {
+	HTTP           net.Listener                                         // plain HTTP/1.1; nil is off
+	HTTPS          net.Listener                                         // the same over TLS, the bare TCP listener; nil is off
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error) // required with HTTPS
+
+	// TrustedProxies are believed: their forwarding fields pass, and they may speak the PROXY protocol.
+	TrustedProxies []netip.Prefix
+	// Diagnostics are the peers that see Edged-Version and Edged-Sandbox; nil means loopback, empty means nobody. A
+	// trusted proxy never counts, because what it is told it tells others.
+	Diagnostics []netip.Prefix
+
+	MaxTargetBytes      int   // request target; 0 means 16 KiB, below that 414
+	MaxFields           int   // header fields of a request; 0 means 128, more is 431
+	MaxFieldBytes       int   // header lines of a request; 0 means 32 KiB, more is 431
+	MaxRequestBodyBytes int64 // 0 means 100 MiB
+	MaxConns            int   // open connections; 0 means 32768, more are closed at once
+
+	MaxInflight  int           // invocations at work; 0 means 512
+	MaxQueue     int           // invocations waiting; 0 means 1024
+	QueueTimeout time.Duration // how long one waits before 503; 0 means 10 s
+
+	HeadTimeout  time.Duration // from a head's first byte (and a TLS handshake's start) to its end; 0 means 10 s
+	IdleTimeout  time.Duration // between requests, and before the first; 0 means 60 s
+	BodyTimeout  time.Duration // between two pieces of a request body that is waited for; 0 means 60 s
+	WriteTimeout time.Duration // for each piece (at most 64 KiB) of a response; 0 means 30 s
+	DrainTimeout time.Duration // for running requests after Run's context is done; 0 means 25 s
+
+	Log     *slog.Logger // nil discards
+	Metrics *Metrics     // nil counts into the void
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// withDefaults returns a complete copy, or all faults at once.
+func (o Options) withDefaults() (Options, error) {
+	fill(&o.MaxTargetBytes, 16<<10)
+	fill(&o.MaxFields, 128)
+	fill(&o.MaxFieldBytes, 32<<10)
+	fill(&o.MaxRequestBodyBytes, 100<<20)
+	fill(&o.MaxConns, 32768)
+	fill(&o.MaxInflight, 512)
+	fill(&o.MaxQueue, 1024)
+	fill(&o.QueueTimeout, 10*time.Second)
+	fill(&o.HeadTimeout, 10*time.Second)
+	fill(&o.IdleTimeout, 60*time.Second)
+	fill(&o.BodyTimeout, 60*time.Second)
+	fill(&o.WriteTimeout, 30*time.Second)
+	fill(&o.DrainTimeout, 25*time.Second)
+	if o.Diagnostics == nil {
+		o.Diagnostics = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	var faults []error
+	if o.HTTPS != nil && o.GetCertificate == nil {
+		faults = append(faults, errors.New("https listener without certificates"))
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxTargetBytes", int64(o.MaxTargetBytes)}, {"MaxFields", int64(o.MaxFields)},
+		{"MaxFieldBytes", int64(o.MaxFieldBytes)}, {"MaxRequestBodyBytes", o.MaxRequestBodyBytes},
+		{"MaxConns", int64(o.MaxConns)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
+		{"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
+		{"IdleTimeout", int64(o.IdleTimeout)}, {"BodyTimeout", int64(o.BodyTimeout)},
+		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTimeout", int64(o.DrainTimeout)},
+	} {
+		if n.value < 0 {
+			faults = append(faults, fmt.Errorf("%s is negative", n.name))
+		}
+	}
+	return o, errors.Join(faults...)
+}
+
+func (o *Options) headLimits() h1.Limits {
+	return h1.Limits{Target: o.MaxTargetBytes, Fields: o.MaxFields, FieldBytes: o.MaxFieldBytes}
+}
+
+func within(prefixes []netip.Prefix, a netip.Addr) bool {
+	for _, p := range prefixes {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

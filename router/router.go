@@ -1,0 +1,154 @@
+package router
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"edged/internal/fault"
+	"edged/router/table"
+)
+
+// Why a connection's context ended.
+var (
+	errClientGone = fault.New(fault.Canceled, "router", "the client left")
+	errDrainOver  = fault.New(fault.Canceled, "router", "the node is stopping")
+	errConnOver   = fault.New(fault.Canceled, "router", "the connection ended")
+)
+
+// Router is the public data plane front. Its methods are safe for concurrent use.
+type Router struct {
+	opt      Options // set by New, then constant
+	tls      *tls.Config
+	gate     gate
+	table    atomic.Pointer[table.Table]
+	draining atomic.Bool
+
+	watch *watcher // made by Run before it accepts
+
+	mu    sync.Mutex // guards conns
+	conns map[*conn]struct{}
+}
+
+// New checks the options and makes a Router that serves nothing yet: before the first Publish every host is unknown. It
+// starts nothing; the listeners are closed by Run.
+func New(opt Options) (*Router, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "router.New", err)
+	}
+	r := &Router{opt: opt, conns: make(map[*conn]struct{})}
+	r.gate = gate{max: int64(opt.MaxInflight), maxWait: opt.MaxQueue, timeout: opt.QueueTimeout, metrics: opt.Metrics}
+	r.tls = &tls.Config{
+		GetCertificate: opt.GetCertificate,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+	}
+	empty, err := table.Build(nil)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "router.New", err)
+	}
+	r.table.Store(empty)
+	return r, nil
+}
+
+// Publish makes t the picture that requests accepted from now on see. Requests at work keep the version they were given
+// (worker-deployment §3).
+func (r *Router) Publish(t *table.Table) { r.table.Store(t) }
+
+// Run serves both listeners until ctx is done. Then it stops accepting, closes idle connections, lets running requests
+// finish for DrainTimeout, cuts what is left, and returns the context's cause once every connection has ended. A
+// listener that fails for good is an error. Call it once.
+func (r *Router) Run(ctx context.Context) error {
+	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(errConnOver)
+	var err error
+	if r.watch, err = newWatcher(); err != nil {
+		return fault.Wrap(fault.Internal, "router.Run", err)
+	}
+	watchCtx, stopWatch := context.WithCancel(base)
+	var watching, accepting, serving sync.WaitGroup
+	watching.Go(func() { r.watch.run(watchCtx) })
+	defer watching.Wait()
+	defer stopWatch()
+
+	failed := make(chan error, 2) // one value per listener
+	for _, l := range []struct {
+		net.Listener
+		secure bool
+	}{{r.opt.HTTP, false}, {r.opt.HTTPS, true}} {
+		if l.Listener != nil {
+			accepting.Go(func() { failed <- r.accept(base, ctx, l.Listener, l.secure, &serving) })
+		}
+	}
+	select {
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case err = <-failed:
+		err = fault.Wrap(fault.Unavailable, "router.Run", err)
+	}
+	r.draining.Store(true)
+	errClose := r.closeListeners()
+	accepting.Wait()
+	r.drain(cut, &serving)
+	return errors.Join(err, errClose)
+}
+
+func (r *Router) closeListeners() error {
+	var faults []error
+	for _, l := range []net.Listener{r.opt.HTTP, r.opt.HTTPS} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				faults = append(faults, fmt.Errorf("close listener: %w", err))
+			}
+		}
+	}
+	return fault.Wrap(fault.Internal, "router.Run", errors.Join(faults...))
+}
+
+// drain waits for the connections: a while in peace, then it cuts them.
+func (r *Router) drain(cut context.CancelCauseFunc, serving *sync.WaitGroup) {
+	r.each((*conn).closeIfIdle)
+	done := make(chan struct{}) // closed by the goroutine below, which ends with the last connection
+	go func() { serving.Wait(); close(done) }()
+	timer := time.NewTimer(r.opt.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	}
+	cut(errDrainOver)
+	r.each((*conn).abort)
+	<-done
+}
+
+func (r *Router) each(do func(*conn)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		do(c)
+	}
+}
+
+// enlist counts a connection in; false if there are too many.
+func (r *Router) enlist(c *conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.conns) >= r.opt.MaxConns {
+		return false
+	}
+	r.conns[c] = struct{}{}
+	return true
+}
+
+func (r *Router) delist(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, c)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package router
+
+// tryFill knows no read that does not wait: a body is then read by waiting alone.
+func (c *conn) tryFill() {}

@@ -1,0 +1,34 @@
+package table
+
+import "bytes"
+
+// maxHost is more than any DNS name has; longer names match nothing.
+const maxHost = 256
+
+// appendCanonical appends the canonical form of a Host value: no port, lower case, without one trailing dot.
+func appendCanonical(dst, host []byte) (_ []byte, ok bool) {
+	if i := bytes.LastIndexByte(host, ':'); i >= 0 && i > bytes.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	if n := len(host); n > 0 && host[n-1] == '.' {
+		host = host[:n-1]
+	}
+	if len(host) == 0 || len(host) > maxHost {
+		return dst, false
+	}
+	for _, c := range host {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst, true
+}
+
+// SameHost reports whether two host values have the same canonical form.
+func SameHost(a, b []byte) bool {
+	var bufA, bufB [maxHost]byte
+	ca, okA := appendCanonical(bufA[:0], a)
+	cb, okB := appendCanonical(bufB[:0], b)
+	return okA && okB && bytes.Equal(ca, cb)
+}
