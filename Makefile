@@ -39,12 +39,12 @@ lint: engine
 	go run $(staticcheck) ./...
 
 unit: engine
-	CGO_ENABLED=0 go test ./...
+	CGO_ENABLED=0 go test -count=1 ./...
 
 # The race detector alone needs a C compiler.
 race: engine
 	@if command -v "$${CC:-gcc}" >/dev/null; then \
-		set -x; CGO_ENABLED=1 go test -race -shuffle=on ./...; \
+		set -x; CGO_ENABLED=1 go test -count=1 -race -shuffle=on ./...; \
 	else echo "race tests skipped: no C compiler ($${CC:-gcc}) was found"; fi
 
 fuzz: engine
@@ -58,11 +58,11 @@ fuzz: engine
 benchmarks: engine
 	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null
 
-# The examples' npm packages: the tests build and deploy every example.
+# The examples' npm packages and built sites: the tests deploy every example.
 examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard examples/*/package-lock.json))
 
 examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
-	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund
+	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
 
 bench: build ## the numbers of docs/performance.md, within ten minutes; needs wrk
 	go run ./bench

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// benchCPU runs the same kernels in a sandbox and in node, with and without node's compilers.
+func benchCPU(ctx context.Context, cfg config, r *report) error {
+	dir, err := os.MkdirTemp("", "edged-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := startNode(ctx, cfg, filepath.Join(dir, "data"), "--max-cpu", "5m", "--max-wall", "5m")
+	if err != nil {
+		return err
+	}
+	defer n.stop() //nolint:errcheck // its numbers are taken
+	host, err := n.deployWorker(ctx, "cpu", cpuSource)
+	if err != nil {
+		return err
+	}
+	ours, err := cpuOverHTTP(ctx, n.http, host)
+	if err != nil {
+		return err
+	}
+	script := filepath.Join(dir, "cpu.mjs")
+	if err := os.WriteFile(script, []byte(cpuSource+"\nconsole.log(await (await handler.fetch()).text())\n"), 0o600); err != nil {
+		return err
+	}
+	jit, err := cpuInNode(ctx, script)
+	if err != nil {
+		r.line("  node is not here to compare with: %v", err)
+	}
+	interpreted, err := cpuInNode(ctx, "--jitless", script)
+	if err != nil {
+		r.line("  node --jitless is not here to compare with: %v", err)
+	}
+	r.line("  %-28s %10s %10s %14s   ms, median of 3", "kernel", "edged", "node", "node --jitless")
+	var total float64
+	for _, k := range ours {
+		total += k.MS
+		r.line("  %-28s %10.1f %10.1f %14.1f", k.Name, k.MS, find(jit, k.Name), find(interpreted, k.Name))
+	}
+	r.line("  %-28s %10.1f", "total", total)
+	return nil
+}
+
+type kernel struct {
+	Name string
+	MS   float64
+}
+
+func find(all []kernel, name string) float64 {
+	for _, k := range all {
+		if k.Name == name {
+			return k.MS
+		}
+	}
+	return 0
+}
+
+func cpuOverHTTP(ctx context.Context, addr, host string) ([]kernel, error) {
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+addr+"/", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Host = host
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d: %s", res.StatusCode, body)
+	}
+	var out []kernel
+	return out, json.Unmarshal(body, &out)
+}
+
+func cpuInNode(ctx context.Context, args ...string) ([]kernel, error) {
+	body, err := exec.CommandContext(ctx, "node", args...).Output()
+	if err != nil {
+		return nil, err
+	}
+	var out []kernel
+	return out, json.Unmarshal(body, &out)
+}

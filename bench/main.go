@@ -1,0 +1,139 @@
+// Command bench measures a node beside its baselines, in one run. See README.md in this folder.
+//
+//	main.go      which parts run, and the report
+//	process.go   node and baseline processes, and what they cost
+//	workers.go   what is deployed on them
+//	hello.go     requests per second beside bare fasthttp
+//	cold.go      first requests and deploys
+//	memory.go    bytes per idle worker and per live sandbox
+//	cpu.go       JavaScript kernels beside node
+//
+// Not here: benchmarks of single functions. Those stand beside what they measure.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// config is what the command line asks for.
+type config struct {
+	only    string
+	windows int
+	window  time.Duration
+	binary  string
+}
+
+// report collects the lines of the run and the values that have a target.
+type report struct{ missed []string }
+
+func (r *report) line(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// target says a value with what it has to reach.
+func (r *report) target(name string, value, want float64, atMost bool, unit string) {
+	ok, sign := value >= want, ">="
+	if atMost {
+		ok, sign = value <= want, "<="
+	}
+	verdict := "met"
+	if !ok {
+		verdict = "MISSED"
+		r.missed = append(r.missed, name)
+	}
+	r.line("  %-44s %8.2f %-4s (target %s %g: %s)", name, value, unit, sign, want, verdict)
+}
+
+func main() {
+	var cfg config
+	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
+	flag.StringVar(&cfg.only, "only", "", "one part: hello, cold, deploy, memory, cpu")
+	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
+	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
+	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
+	flag.Parse()
+	if *serve != "" {
+		serveFasthttp(*serve)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, cfg config) error {
+	parts := []struct {
+		name string
+		run  func(context.Context, config, *report) error
+	}{{"hello", benchHello}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"cpu", benchCPU}}
+	if cfg.only != "" && !slices.ContainsFunc(parts, func(p struct {
+		name string
+		run  func(context.Context, config, *report) error
+	}) bool {
+		return p.name == cfg.only
+	}) {
+		return fmt.Errorf("there is no part %q", cfg.only)
+	}
+	var r report
+	r.line("machine: %s; %s", machine(), runtime.Version())
+	r.line("command: bench %s", strings.Join(os.Args[1:], " "))
+	began := time.Now()
+	for _, p := range parts {
+		if cfg.only != "" && cfg.only != p.name {
+			continue
+		}
+		r.line("\n%s", p.name)
+		if err := p.run(ctx, cfg, &r); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	r.line("\nlargest poll gap over all parts: %s", largestGap())
+	r.line("took %v", time.Since(began).Round(time.Second))
+	if len(r.missed) > 0 {
+		r.line("targets missed: %s", strings.Join(r.missed, ", "))
+	}
+	return nil
+}
+
+// machine says what the numbers were measured on.
+func machine() string {
+	model, release := "unknown processor", "unknown kernel"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, "model name"); ok {
+				model = strings.Trim(name, "\t :\n")
+				break
+			}
+		}
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		release = strings.TrimSpace(string(b))
+	}
+	return fmt.Sprintf("%s, %d cores, Linux %s", model, runtime.NumCPU(), release)
+}
+
+// spread is the median of some measurements, with the lowest and the highest.
+type spread struct{ median, low, high float64 }
+
+func spreadOf(values []float64) spread {
+	if len(values) == 0 {
+		return spread{}
+	}
+	s := slices.Sorted(slices.Values(values))
+	return spread{s[len(s)/2], s[0], s[len(s)-1]}
+}
+
+// quantile returns the q-quantile of values.
+func quantile(values []float64, q float64) float64 {
+	s := slices.Sorted(slices.Values(values))
+	return s[min(len(s)-1, int(q*float64(len(s))))]
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"edged/control/client"
+)
+
+// nodeProcess is one running node.
+type nodeProcess struct {
+	cfg    config
+	dir    string
+	cmd    *exec.Cmd
+	http   string // address of the plain public listener
+	admin  string
+	client *client.Client
+	booted time.Duration // from exec to all listeners accepting
+}
+
+// startNode runs a node on free ports in dir. The caller ends it with stop.
+func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*nodeProcess, error) {
+	args := []string{"run", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "", "--control", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
+	n := &nodeProcess{cfg: cfg, dir: dir, cmd: exec.CommandContext(ctx, cfg.binary, append(args, flags...)...)}
+	n.cmd.Stderr = os.Stderr
+	out, err := n.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := n.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w (make build makes it)", err)
+	}
+	lines := bufio.NewScanner(out)
+	for i := 0; i < 3 && lines.Scan(); i++ {
+		continue
+	}
+	n.booted = time.Since(began)
+	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the process
+	var info struct{ HTTP, Admin string }
+	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the node did not start: %w", err), n.stop())
+	}
+	n.http, n.admin = info.HTTP, info.Admin
+	opt, err := client.Find(client.Where{DataDir: dir})
+	if err == nil {
+		n.client, err = client.New(opt)
+	}
+	if err != nil {
+		return nil, errors.Join(err, n.stop())
+	}
+	return n, nil
+}
+
+// stop ends the node in order, and remembers its largest poll gap.
+func (n *nodeProcess) stop() error {
+	if n.admin != "" {
+		noteGap(n.metric("edged_sandbox_poll_gap_seconds"))
+	}
+	if n.client != nil {
+		n.client.Close()
+	}
+	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return n.cmd.Wait()
+}
+
+// metric reads one unlabelled value from the node; 0 if it is not there.
+func (n *nodeProcess) metric(name string) float64 {
+	res, err := http.Get("http://" + n.admin + "/metrics")
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			v, _ := strconv.ParseFloat(value, 64)
+			return v
+		}
+	}
+	return 0
+}
+
+var gap float64
+
+func noteGap(seconds float64) { gap = max(gap, seconds) }
+
+func largestGap() string {
+	if gap == 0 {
+		return "not measured"
+	}
+	return time.Duration(gap * float64(time.Second)).Round(time.Microsecond).String()
+}
+
+// memoryBytes is what the node costs: resident memory plus the memory files behind its images.
+func (n *nodeProcess) memoryBytes() (int64, error) {
+	pid := n.cmd.Process.Pid
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	var total int64
+	for line := range strings.Lines(string(status)) {
+		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+			if err != nil {
+				return 0, err
+			}
+			total = kb << 10
+		}
+	}
+	fds := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(fds)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		path := filepath.Join(fds, e.Name())
+		target, err := os.Readlink(path)
+		if err != nil || !strings.HasPrefix(target, "/memfd:") {
+			continue
+		}
+		var st syscall.Stat_t
+		if syscall.Stat(path, &st) == nil {
+			total += st.Blocks * 512
+		}
+	}
+	return total, nil
+}
+
+// startFasthttp runs the baseline in a process of its own and returns its address.
+func startFasthttp(ctx context.Context) (addr string, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // finds a free port
+	if err != nil {
+		return "", nil, err
+	}
+	addr = ln.Addr().String()
+	ln.Close()
+	cmd := exec.CommandContext(ctx, self, "-serve-fasthttp", addr)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	if !bufio.NewScanner(out).Scan() {
+		return "", nil, errors.New("the baseline did not start")
+	}
+	return addr, func() { cmd.Process.Kill(); cmd.Wait() }, nil
+}
+
+// serveFasthttp is the baseline: the fixed answer of the hello worker from bare fasthttp.
+func serveFasthttp(addr string) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("serving")
+	srv := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		ctx.Response.Header.SetContentType("text/plain;charset=UTF-8")
+		ctx.SetBodyString("Hello World")
+	}, NoDefaultServerHeader: true}
+	fmt.Fprintln(os.Stderr, srv.Serve(ln))
+	os.Exit(1)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"edged/cmd/edged/deploy"
+	"edged/control/client"
+	"edged/internal/fault"
+)
+
+// clientCommands are the commands that talk to a running node.
+func clientCommands() []*cobra.Command {
+	return []*cobra.Command{newDeployCommand(), newResourcesCommand(), newTokensCommand(), newStatusCommand()}
+}
+
+// target is how a client command finds its node, and how it prints.
+type target struct {
+	where client.Where
+	json  bool
+}
+
+func (t *target) flags(f *pflag.FlagSet) {
+	f.StringVar(&t.where.DataDir, "data-dir", "./data", "data directory of a node that runs on this machine")
+	f.StringVar(&t.where.ControlURL, "control-url", "", "control origin of the node, instead of --data-dir")
+	f.StringVar(&t.where.CAFile, "ca-file", "", "PEM file of the CA that vouches for the node (default: the data directory's, or the system's with --control-url)")
+	f.StringVar(&t.where.TokenFile, "token-file", "", "file with the bearer token (default: the data directory's)")
+	f.BoolVar(&t.json, "json", false, "machine output")
+}
+
+// connect fills flags from the environment and returns a client, which the caller closes. It does not connect yet.
+func (t *target) connect(cmd *cobra.Command) (*client.Client, error) {
+	if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
+		return nil, usageError{err}
+	}
+	opt, err := client.Find(t.where)
+	if err != nil {
+		return nil, usageError{explain(err)}
+	}
+	c, err := client.New(opt)
+	if err != nil {
+		return nil, usageError{explain(err)}
+	}
+	return c, nil
+}
+
+// listeners is what run.json says about a node on this machine; the zero value if the node was not found that way.
+type listeners struct {
+	HTTP  string `json:"http"`
+	HTTPS string `json:"https"`
+	Admin string `json:"admin"`
+}
+
+func (t *target) listeners() (l listeners) {
+	if t.where.ControlURL != "" {
+		return l
+	}
+	f, err := os.Open(filepath.Join(t.where.DataDir, "run.json"))
+	if err != nil {
+		return l
+	}
+	defer f.Close()
+	// Without it the commands only say less.
+	_ = json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&l)
+	l.HTTP, l.HTTPS, l.Admin = dialable(l.HTTP), dialable(l.HTTPS), dialable(l.Admin)
+	return l
+}
+
+// dialable turns the address of a listener on all interfaces into one that this machine can connect to.
+func dialable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// printJSON writes v as one indented document.
+func printJSON(cmd *cobra.Command, v any) error {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// told is an error in words for people; the error itself stays to be asked.
+type told struct {
+	text string
+	err  error
+}
+
+func (t told) Error() string { return t.text }
+func (t told) Unwrap() error { return t.err }
+
+// explain leaves out of an error what only a log needs.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return told{words(err), err}
+}
+
+func words(err error) string {
+	var step *deploy.StepError
+	var problem *client.Problem
+	var operation *client.OperationError
+	var file *fs.PathError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &step):
+		return step.Action + " " + step.Name + ": " + words(step.Err)
+	case errors.As(err, &operation):
+		return operation.Error()
+	case errors.As(err, &problem):
+		return hint(problem)
+	case fault.Detail(err) != "":
+		return fault.Detail(err)
+	case errors.As(err, &network):
+		return "the node cannot be reached: " + network.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time for it is over"
+	case errors.As(err, &file):
+		return file.Error()
+	}
+	return err.Error()
+}
+
+// hint adds to a refusal what its reader can do about it.
+func hint(p *client.Problem) string {
+	switch {
+	case p.Status == 401:
+		return p.Error() + " (is the token of this node, and not revoked?)"
+	case p.Code == "resource_busy":
+		return p.Error() + " (something else is changing it: try again)"
+	}
+	return p.Error()
+}

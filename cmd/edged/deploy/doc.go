@@ -1,0 +1,19 @@
+// Package deploy brings one worker onto a node: it bundles the code, uploads what the node does not hold and makes or moves
+// the Resources of node-surface §6, in their legal order.
+//
+//	bundle.go    Bundle: TypeScript, JavaScript and npm imports to one module (esbuild)
+//	entry.go     the entry that projects the declared handlers out of the default export
+//	modules.go   imports that stay modules of their own: text and bytes
+//	fileset.go   files, their digest, the manifest that lists them
+//	plan.go      what is wanted: names and specs of the Resources
+//	weights.go   the next distribution of a deployment
+//	ensure.go    one Resource: found, made, repaired or moved
+//	run.go       Run: all of them, in order
+//	report.go    what was done, for people
+//
+// Invariants: the same sources give the same bytes, digests and names on any machine, so a second run with nothing changed
+// mutates nothing. Whatever can be refused beforehand is refused before the first mutation. A run that failed half-way is
+// taken up by the next.
+//
+// Not here: reading worker.toml (package manifest), the wire (package client).
+package deploy

@@ -1,0 +1,152 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"edged/cmd/edged/manifest"
+	"edged/control/client"
+)
+
+// Report is what a deploy did and found.
+type Report struct {
+	Name      string          `json:"name"`
+	Space     string          `json:"space"`
+	Changed   bool            `json:"changed"` // something was created, updated, repaired or replaced
+	Version   string          `json:"version"` // UID
+	Weights   []Share         `json:"weights"` // the worker's traffic after the deploy
+	Steps     []Step          `json:"steps"`
+	Addresses []Address       `json:"addresses"`
+	Kept      []Kept          `json:"kept"` // addresses that the manifest does not ask for
+	Warnings  manifest.Faults `json:"warnings"`
+}
+
+// Step is one Resource that is as it should be.
+type Step struct {
+	Action string `json:"action"` // created, updated, repaired, replaced, unchanged
+	Kind   string `json:"kind"`   // short name of its Form
+	Name   string `json:"name"`
+	UID    string `json:"uid"`
+	Note   string `json:"note,omitempty"`
+}
+
+// Address is where the worker can be reached.
+type Address struct {
+	Hostname string `json:"hostname"`
+	URL      string `json:"url"`
+	// Now is an address without DNS and port mapping that answers now, when asked for Hostname; set by whoever knows the
+	// node's listeners.
+	Now string `json:"now,omitempty"`
+}
+
+// Kept is an address that stays although the manifest does not ask for it any more.
+type Kept struct {
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	UID      string `json:"uid"`
+	Hostname string `json:"hostname"`
+}
+
+func keptOf(r *client.Resource) Kept {
+	var a Address
+	_ = json.Unmarshal(r.Output, &a) // an address that cannot be read is told by its name alone
+	return Kept{Kind(r.Form), r.Name, r.UID, a.Hostname}
+}
+
+func (d *deployer) done(w *want, action string, r *client.Resource) {
+	s := Step{Action: action, Kind: Kind(w.form), Name: w.name, UID: r.UID, Note: w.note}
+	if s.Note == "" {
+		var a Address
+		if json.Unmarshal(r.Output, &a) == nil {
+			s.Note = a.Hostname
+		}
+	}
+	d.report.Steps = append(d.report.Steps, s)
+	d.report.Changed = d.report.Changed || action != "unchanged"
+	if d.opt.Done != nil {
+		d.opt.Done(s)
+	}
+}
+
+// WriteText renders the report for people.
+func (r *Report) WriteText(w io.Writer) error {
+	var table strings.Builder
+	tab := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	for _, s := range r.Steps {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", s.Action, s.Kind, s.Name, s.Note)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	for _, k := range r.Kept {
+		fmt.Fprintf(w, "kept: %s is no longer in the manifest; to take it off the net: edged resources delete %s --space %s\n", k.Hostname, k.Name, r.Space)
+	}
+	for _, a := range r.Addresses {
+		fmt.Fprintf(w, "\n%s\n", a.URL)
+		if a.Now != "" {
+			fmt.Fprintf(w, "  now: curl -H 'Host: %s' %s\n", a.Hostname, a.Now)
+		}
+	}
+	return nil
+}
+
+// describe says how much a bundle is.
+func (s *FileSet) describe() string {
+	files := "files"
+	if len(s.Files) == 1 {
+		files = "file"
+	}
+	return fmt.Sprintf("%d %s, %s", len(s.Files), files, size(s.Bytes()))
+}
+
+func size(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+func describeVersion(spec versionSpec) string {
+	parts := append([]string{}, spec.Handlers...)
+	if spec.Assets != nil {
+		parts = append(parts, "assets")
+	}
+	if len(parts) == 0 {
+		return "no handlers"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func describeShares(shares []Share, version *client.Resource) string {
+	parts := make([]string, len(shares))
+	for i, s := range shares {
+		name := s.Version
+		if name == version.UID {
+			name = version.Name
+		}
+		parts[i] = Percent(s.Weight) + " " + name
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Reachable notes at every address that the plain listener at host:port answers for it; "" is a listener that is off or
+// not known.
+func (r *Report) Reachable(listener string) {
+	if listener == "" {
+		return
+	}
+	for i := range r.Addresses {
+		r.Addresses[i].Now = "http://" + listener + "/"
+	}
+}

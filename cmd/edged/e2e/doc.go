@@ -1,0 +1,10 @@
+// Package e2e drives the real program: it builds bin/edged, starts it as a process, deploys workers through its command
+// line, talks to it over sockets, and kills it.
+//
+//	node_test.go      starting, stopping and killing a node; deploying; requests
+//	examples_test.go  every example deployed, driven, restarted, killed and driven again
+//	program_test.go   flags, configuration, data directory, listeners, drain
+//	durable_test.go   what was acknowledged is there after kill -9
+//
+// Not here: anything but tests.
+package e2e

@@ -1,0 +1,6 @@
+//go:build race
+
+package e2e
+
+// raceFlag makes the program under test as strict as the tests.
+var raceFlag = []string{"-race"}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edged/cmd/edged/deploy"
+	"edged/control/client"
+	"edged/control/form"
+)
+
+func newResourcesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "resources",
+		Short: "list, show, create, update and delete Resources",
+		Long: "A thin client of the Host API. A Form is named by its URL or, where this program knows it, by its short name: " +
+			strings.Join(knownForms(), ", ") + ".\nSPEC is a JSON object, a file that holds one, or - for standard input.",
+		Args: cobra.NoArgs,
+		RunE: needSubcommand,
+	}
+	cmd.AddCommand(newResourcesList(), newResourcesShow(), newResourcesCreate(), newResourcesUpdate(), newResourcesDelete())
+	return cmd
+}
+
+func needSubcommand(cmd *cobra.Command, _ []string) error {
+	_ = cmd.Help()
+	return usagef("name what to do: %s --help lists it", cmd.CommandPath())
+}
+
+func knownForms() []string {
+	var kinds []string
+	for _, d := range form.Builtin() {
+		kinds = append(kinds, d.Kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// formURL turns a short name into the Form it stands for.
+func formURL(name string) (string, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return name, nil
+	}
+	for url, d := range form.Builtin() {
+		if d.Kind == name {
+			return url, nil
+		}
+	}
+	return "", usagef("--form: %q is neither a Form URL nor one of %s", name, strings.Join(knownForms(), ", "))
+}
+
+// resourceTarget is one Resource as the command line names it.
+type resourceTarget struct {
+	target
+	space      string
+	byUID      bool
+	generation int64
+	timeout    time.Duration
+}
+
+func (t *resourceTarget) flagsFor(cmd *cobra.Command, mutates, exists bool) {
+	t.flags(cmd.Flags())
+	cmd.Flags().StringVar(&t.space, "space", "default", "Space of the Resource")
+	if exists {
+		cmd.Flags().BoolVar(&t.byUID, "uid", false, "NAME is a UID")
+	}
+	if mutates {
+		cmd.Flags().DurationVar(&t.timeout, "timeout", 5*time.Minute, "how long to wait for the Operation")
+	}
+	if mutates && exists {
+		cmd.Flags().Int64Var(&t.generation, "generation", 0, "refuse if the Resource is not at this generation (default: whatever it is at now)")
+	}
+}
+
+// find reads the Resource that the command line names.
+func (t *resourceTarget) find(ctx context.Context, c *client.Client, name string) (*client.Resource, error) {
+	if t.byUID {
+		r, err := c.Read(ctx, name)
+		return r, explain(err)
+	}
+	r, ok, err := c.Lookup(ctx, t.space, name)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if !ok {
+		return nil, fmt.Errorf("there is no Resource %q in Space %q", name, t.space)
+	}
+	return r, nil
+}
+
+// settle waits for an Operation and prints what came of it.
+func (t *resourceTarget) settle(cmd *cobra.Command, c *client.Client, op *client.Operation, err error, name, done string) error {
+	if err != nil {
+		return explain(err)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), t.timeout)
+	defer cancel()
+	op, err = c.Wait(ctx, op)
+	if err != nil {
+		return explain(err)
+	}
+	if t.json {
+		return printJSON(cmd, op)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s (uid %s, generation %d)\n", done, name, op.ResourceUID, op.Generation)
+	return err
+}
+
+func newResourcesList() *cobra.Command {
+	var t target
+	var filter client.Filter
+	cmd := &cobra.Command{Use: "list", Short: "list Resources", Args: cobra.NoArgs}
+	t.flags(cmd.Flags())
+	cmd.Flags().StringVar(&filter.Space, "space", "", "only of this Space")
+	cmd.Flags().StringVar(&filter.Name, "name", "", "only of this name")
+	cmd.Flags().StringVar(&filter.Form, "form", "", "only of this Form")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if filter.Form, err = formURL(filter.Form); err != nil {
+			return err
+		}
+		list := []*client.Resource{}
+		for r, err := range c.List(cmd.Context(), filter) {
+			if err != nil {
+				return explain(err)
+			}
+			list = append(list, r)
+		}
+		if t.json {
+			return printJSON(cmd, list)
+		}
+		return writeResources(cmd.OutOrStdout(), list)
+	}
+	return cmd
+}
+
+func writeResources(w io.Writer, list []*client.Resource) error {
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "SPACE\tNAME\tFORM\tPHASE\tREADY\tGENERATION\tUID")
+	for _, r := range list {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.Space, r.Name, deploy.Kind(r.Form), r.Phase, readiness(r.Observed), r.Generation, r.UID)
+	}
+	return tab.Flush()
+}
+
+// readiness is what an observation says of itself, "-" where its Form has no such member.
+func readiness(observed json.RawMessage) string {
+	var o struct{ Ready *bool }
+	switch {
+	case json.Unmarshal(observed, &o) != nil || o.Ready == nil:
+		return "-"
+	case *o.Ready:
+		return "yes"
+	}
+	return "no"
+}
+
+func newResourcesShow() *cobra.Command {
+	var t resourceTarget
+	cmd := &cobra.Command{Use: "show NAME", Short: "show one Resource as the node has it", Args: cobra.ExactArgs(1)}
+	t.flagsFor(cmd, false, true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		r, err := t.find(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		return printJSON(cmd, r)
+	}
+	return cmd
+}
+
+func newResourcesCreate() *cobra.Command {
+	var t resourceTarget
+	var formName string
+	cmd := &cobra.Command{Use: "create NAME SPEC --form FORM", Short: "create a Resource and wait for it", Args: cobra.ExactArgs(2)}
+	t.flagsFor(cmd, true, false)
+	cmd.Flags().StringVar(&formName, "form", "", "Form of the Resource (required)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		url, err := formURL(formName)
+		if err != nil {
+			return err
+		}
+		if url == "" {
+			return usagef("--form is needed")
+		}
+		spec, err := readSpec(cmd, args[1])
+		if err != nil {
+			return err
+		}
+		op, err := c.Create(cmd.Context(), client.Create{Form: url, Space: t.space, Name: args[0], Spec: spec}, client.NewKey())
+		return t.settle(cmd, c, op, err, args[0], "created")
+	}
+	return cmd
+}
+
+func newResourcesUpdate() *cobra.Command {
+	var t resourceTarget
+	cmd := &cobra.Command{Use: "update NAME SPEC", Short: "replace the spec of a Resource and wait for it", Args: cobra.ExactArgs(2)}
+	t.flagsFor(cmd, true, true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		spec, err := readSpec(cmd, args[1])
+		if err != nil {
+			return err
+		}
+		r, err := t.find(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		op, err := c.Update(cmd.Context(), r.UID, t.at(r), spec, nil, client.NewKey())
+		return t.settle(cmd, c, op, err, r.Name, "updated")
+	}
+	return cmd
+}
+
+func newResourcesDelete() *cobra.Command {
+	var t resourceTarget
+	cmd := &cobra.Command{Use: "delete NAME", Short: "delete a Resource that nothing depends on and wait for its end", Args: cobra.ExactArgs(1)}
+	t.flagsFor(cmd, true, true)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		r, err := t.find(cmd.Context(), c, args[0])
+		if err != nil {
+			return err
+		}
+		op, err := c.Delete(cmd.Context(), r.UID, t.at(r), client.NewKey())
+		return t.settle(cmd, c, op, err, r.Name, "deleted")
+	}
+	return cmd
+}
+
+// at is the generation that a mutation expects.
+func (t *resourceTarget) at(r *client.Resource) int64 {
+	if t.generation != 0 {
+		return t.generation
+	}
+	return r.Generation
+}
+
+// maxSpecBytes is what a node takes by default.
+const maxSpecBytes = 8 << 20
+
+// readSpec returns the JSON that an argument is or names. The node judges it.
+func readSpec(cmd *cobra.Command, arg string) (json.RawMessage, error) {
+	b := []byte(arg)
+	if !strings.HasPrefix(strings.TrimSpace(arg), "{") {
+		src := cmd.InOrStdin()
+		if arg != "-" {
+			f, err := os.Open(arg)
+			if err != nil {
+				return nil, usagef("SPEC: %w", err)
+			}
+			defer f.Close()
+			src = f
+		}
+		var err error
+		if b, err = io.ReadAll(io.LimitReader(src, maxSpecBytes+1)); err != nil {
+			return nil, usagef("SPEC: %w", err)
+		}
+	}
+	if b = bytes.TrimSpace(b); len(b) > maxSpecBytes {
+		return nil, usagef("SPEC is over %d bytes", maxSpecBytes)
+	}
+	if !json.Valid(b) {
+		return nil, usagef("SPEC is no JSON document")
+	}
+	return b, nil
+}

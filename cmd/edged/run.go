@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"edged/internal/fault"
+	"edged/node"
+)
+
+func newRunCommand() *cobra.Command {
+	var configPath, logFormat string
+	var opt node.Options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "run the node in the foreground",
+		Long: "Run the node in the foreground until SIGINT or SIGTERM. Every flag can also stand in the configuration file\n" +
+			"(--data-dir as data_dir) or in the environment (EDGED_DATA_DIR); flags win over the environment, that over the file.",
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	f.StringVar(&configPath, "config", "", "TOML file with any of these settings")
+	runFlags(f, &opt)
+	f.StringVar(&logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if path, ok := os.LookupEnv(envName("config")); ok && configPath == "" {
+			configPath = path
+		}
+		if err := applyConfig(f, configPath, os.LookupEnv); err != nil {
+			return usageError{err}
+		}
+		if !f.Changed("custom-domain-zones") {
+			opt.CustomDomainZones = nil
+		}
+		if !f.Changed("trusted-diagnostics") {
+			opt.TrustedDiagnostics = nil
+		}
+		log, err := newLogger(cmd.ErrOrStderr(), logFormat)
+		if err != nil {
+			return err
+		}
+		unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+		opt.Log, opt.Version = log, version
+		opt.Announce = func(name, addr string) { fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", name, addr) }
+		n, err := node.New(opt)
+		if fault.CodeOf(err) == fault.Invalid {
+			return usageError{err}
+		} else if err != nil {
+			return err
+		}
+		return n.Run(cmd.Context())
+	}
+	return cmd
+}
+
+func runFlags(f *pflag.FlagSet, opt *node.Options) {
+	f.StringVar(&opt.DataDir, "data-dir", "./data", "everything the node keeps; one process at a time")
+	f.StringVar(&opt.HTTP, "http", "127.0.0.1:8080", "public data plane, plain HTTP/1.1; empty = off")
+	f.StringVar(&opt.HTTPS, "https", "127.0.0.1:8443", "public data plane over TLS; empty = off")
+	f.StringVar(&opt.Control, "control", "127.0.0.1:8081", "Host API over TLS")
+	f.StringVar(&opt.ControlOrigin, "control-origin", "", "public origin of the Host API (default https:// and the address of --control)")
+	f.StringVar(&opt.Admin, "admin", "127.0.0.1:8082", "metrics and health, plain HTTP; empty = off")
+	f.StringVar(&opt.EndpointDomain, "endpoint-domain", "edge.localhost", "endpoint host names are assigned below it")
+	f.StringSliceVar(&opt.CustomDomainZones, "custom-domain-zones", nil,
+		"zones whose names may be claimed: zone=tenant, zone for every tenant, * for every name (default * on loopback-only listeners, else none)")
+	f.DurationVar(&opt.MaxCPU, "max-cpu", 10*time.Second, "active CPU of one invocation")
+	f.DurationVar(&opt.MaxWall, "max-wall", 30*time.Second, "time from accepting a request to its response head")
+	f.DurationVar(&opt.MaxWallEvents, "max-wall-events", 15*time.Minute, "time of event handlers, and of waitUntil tasks after a response")
+	sizeVar(f, &opt.MaxMemory, "max-memory", 128<<20, "memory of one sandbox")
+	f.StringVar(&opt.Isolation, "isolation", "request", "request: every invocation in a pristine sandbox; worker: sandboxes are reused per version")
+	f.IntVar(&opt.MaxInflight, "max-inflight", 0, "invocations at work (default from cores)")
+	f.IntVar(&opt.MaxQueue, "max-queue", 0, "invocations waiting; beyond: 503 (default from --max-inflight)")
+	sizeVar(f, &opt.MaxRequestBody, "max-request-body", 100<<20, "largest request body; below 100MiB the node misses the portable floor")
+	f.StringSliceVar(&opt.ArtifactOrigins, "artifact-origins", nil, "exact https origins, private ones allowed, that artifacts may come from")
+	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
+	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
+	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet (only control,edge is built yet)")
+	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute, "how long a node cut off from its fleet honours revocable grants")
+	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
+	for _, name := range []string{"peer", "gossip", "join", "invite"} {
+		f.Var(notBuilt{}, name, "fleet setting; not built yet, refused")
+	}
+}
+
+// notBuilt is the value of a flag that the node surface names and this release refuses.
+type notBuilt struct{}
+
+func (notBuilt) Set(text string) error {
+	if text == "" {
+		return nil
+	}
+	return fmt.Errorf("fleets are not built yet; leave it out")
+}
+func (notBuilt) String() string { return "" }
+func (notBuilt) Type() string   { return "string" }
+
+func sizeVar(f *pflag.FlagSet, p *int64, name string, def byteSize, usage string) {
+	*p = int64(def)
+	f.Var((*byteSize)(p), name, usage)
+}
+
+func newLogger(w io.Writer, format string) (*slog.Logger, error) {
+	if format == "" {
+		format = "json"
+		if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+			format = "text"
+		}
+	}
+	switch format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, nil)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(w, nil)), nil
+	}
+	return nil, usagef("--log-format: %q is neither text nor json", format)
+}

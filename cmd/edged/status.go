@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"edged/cmd/edged/deploy"
+	"edged/control/client"
+	"edged/control/form"
+)
+
+// nodeStatus is a node at a glance.
+type nodeStatus struct {
+	Control string            `json:"control"` // the API's root
+	HTTP    string            `json:"http,omitempty"`
+	HTTPS   string            `json:"https,omitempty"`
+	Ready   *bool             `json:"ready"` // null if the admin listener is not known or off
+	Reasons map[string]string `json:"reasons,omitempty"`
+	Workers []workerStatus    `json:"workers"`
+}
+
+type workerStatus struct {
+	Space     string   `json:"space"`
+	Name      string   `json:"name"`
+	UID       string   `json:"uid"`
+	Ready     string   `json:"ready"` // yes, no, or - while unknown
+	Versions  []weight `json:"versions"`
+	Addresses []string `json:"addresses"`
+}
+
+type weight struct {
+	UID    string `json:"uid"`
+	Name   string `json:"name"`
+	Weight int    `json:"weight"` // basis points
+}
+
+func newStatusCommand() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use: "status", Short: "the node at a glance: readiness, workers, their weights and addresses", Args: cobra.NoArgs,
+	}
+	t.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		l := t.listeners()
+		s := nodeStatus{HTTP: l.HTTP, HTTPS: l.HTTPS}
+		if err := s.read(cmd.Context(), c); err != nil {
+			return explain(err)
+		}
+		if l.Admin != "" {
+			s.askReady(cmd.Context(), "http://"+l.Admin+"/readyz")
+		}
+		if t.json {
+			return printJSON(cmd, s)
+		}
+		return s.write(cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// read gathers what the Host API tells. It reads page by page while others may change things, so what belongs together
+// may be of different moments.
+func (s *nodeStatus) read(ctx context.Context, c *client.Client) error {
+	d, err := c.Discover(ctx)
+	if err != nil {
+		return err
+	}
+	s.Control = d.BaseURL
+	s.Workers = []workerStatus{}
+	at := map[string]int{}
+	for r, err := range c.List(ctx, client.Filter{Form: form.ModuleWorkerURL}) {
+		if err != nil {
+			return err
+		}
+		at[r.UID] = len(s.Workers)
+		s.Workers = append(s.Workers, workerStatus{
+			Space: r.Space, Name: r.Name, UID: r.UID, Ready: readiness(r.Observed), Versions: []weight{}, Addresses: []string{},
+		})
+	}
+	names := map[string]string{}
+	for r, err := range c.List(ctx, client.Filter{Form: form.WorkerVersionURL}) {
+		if err != nil {
+			return err
+		}
+		names[r.UID] = r.Name
+	}
+	for _, url := range []string{form.WorkerDeploymentURL, form.WorkerEndpointURL, form.CustomDomainURL} {
+		for r, err := range c.List(ctx, client.Filter{Form: url}) {
+			if err != nil {
+				return err
+			}
+			if i, ok := at[ownerOf(r)]; ok {
+				s.Workers[i].add(r, names)
+			}
+		}
+	}
+	slices.SortFunc(s.Workers, func(a, b workerStatus) int { return strings.Compare(a.Space+"\x00"+a.Name, b.Space+"\x00"+b.Name) })
+	return nil
+}
+
+func ownerOf(r *client.Resource) string {
+	var spec struct {
+		Worker struct {
+			UID string `json:"resourceUid"`
+		} `json:"worker"`
+	}
+	_ = json.Unmarshal(r.Spec, &spec) // what has no worker belongs to none
+	return spec.Worker.UID
+}
+
+// add takes in a deployment or an attachment of the worker.
+func (w *workerStatus) add(r *client.Resource, versions map[string]string) {
+	if r.Form != form.WorkerDeploymentURL {
+		var out struct{ URL string }
+		if json.Unmarshal(r.Output, &out) == nil && out.URL != "" {
+			w.Addresses = append(w.Addresses, out.URL)
+		}
+		return
+	}
+	var o struct {
+		Active           bool
+		SelectedVersions []struct {
+			ResourceUID string
+			Weight      int
+		}
+	}
+	if json.Unmarshal(r.Observed, &o) != nil || !o.Active {
+		return
+	}
+	for _, v := range o.SelectedVersions {
+		w.Versions = append(w.Versions, weight{v.ResourceUID, versions[v.ResourceUID], v.Weight})
+	}
+}
+
+// askReady asks the admin listener; a node that does not answer there is not ready.
+func (s *nodeStatus) askReady(ctx context.Context, url string) {
+	ready := false
+	s.Ready = &ready
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		s.Reasons = map[string]string{"admin": err.Error()}
+		return
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Reasons = map[string]string{"admin": err.Error()}
+		return
+	}
+	defer res.Body.Close()
+	var answer struct{ Reasons map[string]string }
+	// The status alone decides; reasons are told where they can be read.
+	_ = json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&answer)
+	ready, s.Reasons = res.StatusCode == http.StatusOK, answer.Reasons
+}
+
+func (s *nodeStatus) write(w io.Writer) error {
+	fmt.Fprintf(w, "control  %s\n", s.Control)
+	if s.HTTP != "" {
+		fmt.Fprintf(w, "http     %s\n", s.HTTP)
+	}
+	if s.HTTPS != "" {
+		fmt.Fprintf(w, "https    %s\n", s.HTTPS)
+	}
+	switch {
+	case s.Ready == nil:
+		fmt.Fprintln(w, "ready    unknown: the admin listener is off or not known here")
+	case *s.Ready:
+		fmt.Fprintln(w, "ready    yes")
+	default:
+		fmt.Fprintln(w, "ready    no")
+	}
+	subjects := make([]string, 0, len(s.Reasons))
+	for subject := range s.Reasons {
+		subjects = append(subjects, subject)
+	}
+	slices.Sort(subjects)
+	for _, subject := range subjects {
+		fmt.Fprintf(w, "         %s: %s\n", subject, s.Reasons[subject])
+	}
+	if len(s.Workers) == 0 {
+		_, err := fmt.Fprintln(w, "no workers")
+		return err
+	}
+	fmt.Fprintln(w)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "SPACE\tWORKER\tREADY\tVERSIONS\tADDRESSES")
+	for _, k := range s.Workers {
+		versions := make([]string, len(k.Versions))
+		for i, v := range k.Versions {
+			if v.Name == "" {
+				v.Name = v.UID
+			}
+			versions[i] = deploy.Percent(v.Weight) + " " + v.Name
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", k.Space, k.Name, k.Ready, orDash(versions), orDash(k.Addresses))
+	}
+	return tab.Flush()
+}
+
+func orDash(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ", ")
+}

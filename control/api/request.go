@@ -1,0 +1,141 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"edged/control/form"
+	"edged/control/jsonraw"
+	"edged/control/state"
+	"edged/internal/fault"
+)
+
+// query is step 5 for the parameters: only known ones, each once.
+func (c *call) query(known ...string) (url.Values, *problem) {
+	values, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return nil, malformed("the query is malformed")
+	}
+	for name, all := range values {
+		ok := false
+		for _, k := range known {
+			ok = ok || k == name
+		}
+		if !ok {
+			return nil, malformed("unknown query parameter")
+		}
+		if len(all) > 1 {
+			return nil, malformed("query parameter " + name + " is repeated")
+		}
+	}
+	return values, nil
+}
+
+// idempotencyKey reads the header that every mutation needs: [A-Za-z0-9][A-Za-z0-9._:-]{15,127}.
+func (c *call) idempotencyKey() (string, *problem) {
+	values := c.r.Header.Values("Idempotency-Key")
+	if len(values) != 1 {
+		return "", malformed("exactly one Idempotency-Key is needed")
+	}
+	key := values[0]
+	ok := len(key) >= 16 && len(key) <= 128
+	for i := 0; ok && i < len(key); i++ {
+		ch := key[i]
+		letter := ch|0x20 >= 'a' && ch|0x20 <= 'z' || ch >= '0' && ch <= '9'
+		ok = letter || i > 0 && strings.IndexByte("._:-", ch) >= 0
+	}
+	if !ok {
+		return "", malformed("Idempotency-Key must match [A-Za-z0-9][A-Za-z0-9._:-]{15,127}")
+	}
+	return key, nil
+}
+
+// expectedGeneration reads the fence of an update or delete.
+func (c *call) expectedGeneration() (uint64, *problem) {
+	values := c.r.Header.Values("Takoform-Expected-Generation")
+	if len(values) == 0 {
+		return 0, &problem{status: http.StatusPreconditionRequired, code: "expected_generation_required", detail: "Takoform-Expected-Generation is needed"}
+	}
+	text := values[0]
+	n, err := strconv.ParseUint(text, 10, 64)
+	if len(values) > 1 || err != nil || n > state.MaxCounter || strings.Trim(text, "0123456789") != "" {
+		return 0, malformed("Takoform-Expected-Generation must be one decimal integer")
+	}
+	return n, nil
+}
+
+// document is steps 6 and 7 up to the envelope: media type, size, raw JSON.
+func (c *call) document() ([]byte, *problem) {
+	types := c.r.Header.Values("Content-Type")
+	if len(types) != 1 || !isJSON(types[0]) {
+		return nil, unsupportedType("the body must be application/json")
+	}
+	if enc := c.r.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return nil, unsupportedType("the body must not be encoded")
+	}
+	tooLarge := &problem{status: http.StatusRequestEntityTooLarge, code: "request_too_large",
+		detail: "the body may have " + strconv.FormatInt(c.opt.MaxRequestBytes, 10) + " bytes"}
+	if c.r.ContentLength > c.opt.MaxRequestBytes {
+		c.w.Header().Set("Connection", "close") // the rest is not read
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.opt.MaxRequestBytes))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case err != nil:
+		return nil, malformed("the body did not arrive")
+	}
+	if err := jsonraw.Check(body); err != nil {
+		return nil, malformed(fault.Detail(err))
+	}
+	return body, nil
+}
+
+// empty refuses a body where none belongs, whatever the headers say of it.
+func (c *call) empty() *problem {
+	var one [1]byte
+	if n, _ := io.ReadFull(c.r.Body, one[:]); n > 0 {
+		return malformed("this request has no body")
+	}
+	return nil
+}
+
+func unsupportedType(detail string) *problem {
+	return &problem{status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", detail: detail}
+}
+
+func isJSON(value string) bool {
+	mediaType, params, err := mime.ParseMediaType(value)
+	if err != nil || mediaType != "application/json" {
+		return false
+	}
+	charset, named := params["charset"]
+	return !named || strings.EqualFold(charset, "utf-8")
+}
+
+// nameParam reads an optional query parameter of the grammar of names.
+func nameParam(values url.Values, name string) (string, *problem) {
+	if !values.Has(name) {
+		return "", nil
+	}
+	v := values.Get(name)
+	if !form.IsName(v) {
+		return "", malformed("query parameter " + name + " is malformed")
+	}
+	return v, nil
+}
+
+func formParam(values url.Values) (string, *problem) {
+	v := values.Get("form")
+	if values.Has("form") && !form.IsFormURL(v) {
+		return "", malformed("query parameter form is not a Form URL")
+	}
+	return v, nil
+}

@@ -1,0 +1,226 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"edged/control/api"
+	"edged/control/artifact"
+	"edged/control/form"
+	"edged/control/plan"
+	"edged/control/raftlog"
+	"edged/control/state"
+	"edged/internal/disk"
+	"edged/internal/fault"
+)
+
+// format is the version of everything below the room's directory.
+const format = 1
+
+// Control is the control room of one node. All methods but Run and Close are safe for concurrent use.
+type Control struct {
+	opt       Options
+	drivers   form.Table
+	state     *state.State
+	machine   *machine
+	artifacts *artifact.Store
+	log       *raftlog.Store
+	raft      *raft.Raft
+	handler   http.Handler
+
+	ready   chan struct{} // closed when the state has caught up
+	inspect chan struct{} // as many as modules may be held in memory for
+	plans   published
+
+	mu      sync.Mutex      // guards the field below
+	working map[string]work // Operations in the runner's hands
+}
+
+// Open opens or makes the control state in opt.Dir, which no other process may have open. The state catches up with its
+// log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
+func Open(opt Options) (*Control, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, fault.Newf(fault.Invalid, "control.Open", "%v", err)
+	}
+	dir := filepath.Join(opt.Dir, "control")
+	if err := disk.Prepare(dir); err != nil {
+		return nil, err
+	}
+	if _, err := disk.CheckFormat(dir, "control", format); err != nil {
+		return nil, err
+	}
+	c := &Control{opt: opt, drivers: form.Builtin(), ready: make(chan struct{}), inspect: make(chan struct{}, 2), working: map[string]work{}}
+	c.plans.init()
+	c.state = state.New(c.drivers)
+	c.machine = newMachine(&c.opt, c.state)
+	c.artifacts, err = artifact.Open(artifact.Options{
+		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Space: opt.Space, Log: opt.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.openLog(dir); err != nil {
+		return nil, errors.Join(err, c.artifacts.Close())
+	}
+	c.handler = c.newHandler()
+	return c, nil
+}
+
+// openLog starts raft with this node as its only voter. The state is restored from the last snapshot here; the entries
+// after it follow once the voter has elected itself.
+func (c *Control) openLog(dir string) error {
+	log, err := raftlog.Open(raftlog.Options{Dir: filepath.Join(dir, "log"), Log: c.opt.Log})
+	if err != nil {
+		return err
+	}
+	fail := func(what string, err error) error {
+		return errors.Join(fault.Wrap(fault.Unavailable, "control.Open", fmt.Errorf("%s: %w", what, err)), log.Close())
+	}
+	hl := hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: slogWriter{c.opt.Log}, DisableTime: true})
+	snaps, err := raftlog.OpenSnapshots(filepath.Join(dir, "snapshots"), 2, hl)
+	if err != nil {
+		return fail("open snapshots", err)
+	}
+	conf := raftConfig(c.opt.NodeID, c.opt.SnapshotCommands, hl)
+	addr, transport := raft.NewInmemTransport(raft.ServerAddress(c.opt.NodeID))
+	known, err := raft.HasExistingState(log, log, snaps)
+	if err != nil {
+		return fail("read log", err)
+	}
+	if !known {
+		voters := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: addr}}}
+		if err := raft.BootstrapCluster(conf, log, log, snaps, transport, voters); err != nil {
+			return fail("found log", err)
+		}
+	}
+	if c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport); err != nil {
+		return fail("start log", err)
+	}
+	c.log = log
+	if err := c.checkMember(conf.LocalID); err != nil {
+		return errors.Join(err, c.raft.Shutdown().Error(), log.Close())
+	}
+	return nil
+}
+
+// checkMember refuses a log of which this node is no voter: it would wait for an election for ever.
+func (c *Control) checkMember(id raft.ServerID) error {
+	voters := c.raft.GetConfiguration()
+	if err := voters.Error(); err != nil {
+		return fault.Wrap(fault.Unavailable, "control.Open", err)
+	}
+	for _, s := range voters.Configuration().Servers {
+		if s.ID == id {
+			return nil
+		}
+	}
+	return fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, id)
+}
+
+// raftConfig has short timeouts: a lone voter hears from nobody, so that waiting only delays its election.
+func raftConfig(id string, snapshotCommands uint64, log hclog.Logger) *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(id)
+	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	conf.CommitTimeout = 5 * time.Millisecond
+	conf.SnapshotThreshold, conf.TrailingLogs = snapshotCommands, snapshotCommands
+	conf.SnapshotInterval = 30 * time.Second
+	conf.Logger = log
+	conf.NoLegacyTelemetry = true
+	return conf
+}
+
+// Run elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
+// is called once.
+func (c *Control) Run(ctx context.Context) error {
+	if err := c.catchUp(ctx); err != nil {
+		return err
+	}
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	jobs.Go(func() { c.publish(ctx) })
+	jobs.Go(func() { c.runOperations(ctx) })
+	jobs.Go(func() { c.sweep(ctx) })
+	close(c.ready)
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// catchUp returns when every acknowledged command is in the state and the state is founded.
+func (c *Control) catchUp(ctx context.Context) error {
+	for c.raft.State() != raft.Leader {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.raft.LeaderCh():
+		}
+	}
+	if err := c.raft.Barrier(time.Minute).Error(); err != nil {
+		return fault.Wrap(fault.Unavailable, "control.Run", fmt.Errorf("catch up with the log: %w", err))
+	}
+	return c.bootstrap()
+}
+
+// Started is closed once the room answers for its whole state.
+func (c *Control) Started() <-chan struct{} { return c.ready }
+
+// Ready reports whether the room answers for its whole state.
+func (c *Control) Ready() bool {
+	select {
+	case <-c.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// Handler answers everything on the control listener.
+func (c *Control) Handler() http.Handler { return c.handler }
+
+// Artifacts gives the node the bytes of plans by their digest.
+func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
+
+// Close frees what Open took. It is called after Run returned.
+func (c *Control) Close() error {
+	err := c.raft.Shutdown().Error()
+	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.artifacts.Close()))
+}
+
+// LastPlan returns the plan that a node with this data directory served last; nil if there is none. It needs no Control.
+func LastPlan(dataDir string) (*plan.Plan, error) { return plan.Load(planPath(dataDir)) }
+
+func planPath(dataDir string) string { return filepath.Join(dataDir, "control", "plan.json") }
+
+func (c *Control) newHandler() http.Handler {
+	return api.New(api.Options{
+		State: c.state, Drivers: c.drivers, Origin: c.opt.ControlOrigin,
+		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
+		Ready: c.Ready, Mutate: c.mutate, AddToken: c.addToken, RemoveToken: c.removeToken,
+		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Log: c.opt.Log,
+	})
+}
+
+// serveArtifacts hands a request of a known caller to the side channel.
+func (c *Control) serveArtifacts(w http.ResponseWriter, r *http.Request, a *state.Actor) {
+	caller := artifact.Caller{Tenant: a.Tenant, MayWrite: a.Role != state.Reader}
+	c.artifacts.Handler(func(*http.Request) (artifact.Caller, bool) { return caller, true }).ServeHTTP(w, r)
+}
+
+// slogWriter turns raft's lines into records of ours.
+type slogWriter struct{ log *slog.Logger }
+
+func (w slogWriter) Write(line []byte) (int, error) {
+	w.log.Warn("raft", "line", string(line))
+	return len(line), nil
+}

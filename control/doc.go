@@ -1,0 +1,29 @@
+// Package control decides what a node is allowed to serve: Resources, Operations, the rules between them, artifacts, and
+// the plan that follows from all of it.
+//
+//	options.go    Options
+//	control.go    Control: Open, Run, Close, Handler
+//	machine.go    the state behind the raft log
+//	submit.go     a mutation on its way to acceptance: stamps, inspection, the log
+//	inspect.go    a bundle's module graph, handed out for evaluation
+//	runner.go     Operations with effects outside the state
+//	effects.go    those effects: artifacts, the retirement of a deployment
+//	publish.go    from state to plan to node
+//	bootstrap.go  first start: secrets and the bootstrap token
+//	metrics.go    metrics
+//
+//	rules/     the rules of the aggregate, pure
+//	form/      the drivers of the Forms, pure
+//	state/     Apply(command), pure
+//	plan/      what a node serves
+//	api/       everything the control listener answers
+//	jsonraw/   raw JSON judged by its bytes
+//	raftlog/   the log on Pebble
+//	artifact/  bytes held per tenant, and the side channel
+//	client/    a small client of the API, for the program's commands
+//
+// Invariants: nothing is accepted unless it is durable in the log. Every effect outside is idempotent and found again
+// from the log after a crash. Serving never waits for this room: the last plan is on disk.
+//
+// Not here: listeners and TLS (package node), running anything (package sandbox).
+package control

@@ -1,0 +1,93 @@
+package control
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"edged/control/state"
+)
+
+// machine is the state as raft sees it.
+type machine struct {
+	state   *state.State
+	metrics *Metrics
+	log     *slog.Logger
+
+	index   atomic.Uint64 // last command applied
+	planned atomic.Uint64 // last command that may have changed what a node serves
+
+	changed chan struct{} // capacity 1: planned moved
+	work    chan struct{} // capacity 1: an Operation waits for the runner
+}
+
+func newMachine(opt *Options, s *state.State) *machine {
+	return &machine{
+		state: s, metrics: opt.Metrics, log: opt.Log,
+		changed: make(chan struct{}, 1), work: make(chan struct{}, 1),
+	}
+}
+
+// Apply carries out one log entry. What cannot be read was never acknowledged to anyone: it is refused, not guessed.
+func (m *machine) Apply(l *raft.Log) any {
+	c, err := state.DecodeCommand(l.Data)
+	if err != nil {
+		m.log.Error("log entry is unreadable", "index", l.Index, "err", err)
+		return err
+	}
+	out := m.state.Apply(c)
+	m.index.Store(l.Index)
+	if n := m.metrics.commands[string(c.Kind)]; n != nil {
+		n.Inc()
+	}
+	if out.Plan {
+		m.planned.Store(l.Index)
+		signal(m.changed)
+	}
+	if op := out.Operation; op != nil && !out.Replayed {
+		if !op.Status.Terminal() {
+			signal(m.work)
+		} else if n := m.metrics.operations[string(op.Status)]; n != nil {
+			n.Inc()
+		}
+	}
+	return out
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// Snapshot freezes the state; it is written while commands go on.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) { return frozen{m.state.Freeze()}, nil }
+
+// Restore replaces the state.
+func (m *machine) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	if err := m.state.Restore(r); err != nil {
+		return fmt.Errorf("restore control state: %w", err)
+	}
+	signal(m.changed)
+	signal(m.work)
+	return nil
+}
+
+type frozen struct{ f *state.Frozen }
+
+// Persist writes the frozen state and makes it durable, or leaves nothing.
+func (f frozen) Persist(sink raft.SnapshotSink) error {
+	if err := f.f.Write(sink); err != nil {
+		_ = sink.Cancel() // the write's error is the one to tell
+		return err
+	}
+	return sink.Close()
+}
+
+// Release frees nothing: the frozen state is garbage when it is forgotten.
+func (f frozen) Release() {}

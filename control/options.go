@@ -1,0 +1,127 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"edged/control/plan"
+	"edged/internal/disk"
+)
+
+// Options is what the control room needs. Open copies it, fills the defaults and reports every fault at once.
+type Options struct {
+	Dir            string // required: the data directory; control keeps its files below it and control.token in it
+	NodeID         string // "" means "local"; the permanent identity of this node in the control log, which it can never change
+	ControlOrigin  string // required: the public origin, like "https://127.0.0.1:8081", without a path or trailing slash
+	EndpointDomain string // "" means endpoints cannot be assigned; addresses are made below it
+	// Zones names the DNS zones whose names may be claimed, each for one tenant or, with Tenant "", for all. Zone "*"
+	// is every name. nil means no custom domain can be claimed.
+	Zones []Zone
+	// ArtifactOrigins are exact https origins, private ones allowed, that artifact bytes may come from.
+	ArtifactOrigins []string
+
+	MaxRequestBytes  int64         // 0 means 8 MiB: 64 var strings of 8192 characters fit however they are escaped
+	MaxPageSize      int           // 0 means 100
+	ReplayWindow     time.Duration // 0 means 24 h; whole seconds
+	MaxOperations    int           // 0 means 8: how many Operations of a kind the runner works on at once, half for one tenant
+	InspectTimeout   time.Duration // 0 means 30 s
+	SweepEvery       time.Duration // 0 means 1 min
+	PlanWait         time.Duration // 0 means 10 s: how long a mutation waits for its plan to be in use before it answers
+	SnapshotCommands uint64        // 0 means 8192 commands between snapshots of the state
+
+	// Inspect evaluates a module graph without env, bindings and network and returns the handlers that its default
+	// export has, in the order fetch, scheduled, queue. Its named errors (module_not_found …) reach the caller of the
+	// API. nil refuses every version with code.
+	Inspect func(ctx context.Context, in Inspection) (exported []string, err error)
+	// OnPlan is called, one call at a time, with each plan that differs from the one before; it returns when the plan
+	// is in use. nil ignores plans.
+	OnPlan func(*plan.Plan)
+	// InUse reports whether invocations of a version are still running. nil means none ever are.
+	InUse func(versionUID string) bool
+	// Retire returns when every context of the versions has physically ended; it is called while a deployment is being
+	// deleted, after a plan without it is in use. It may be called again with the same versions. nil returns at once.
+	Retire func(ctx context.Context, versionUIDs []string) error
+
+	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9).
+	FacadeSet string
+
+	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
+	Log     *slog.Logger // nil discards
+	Metrics *Metrics     // nil counts into the void
+}
+
+// Zone is a DNS zone whose names may be claimed as custom domains.
+type Zone struct {
+	Name   string // canonical name, or "*"
+	Tenant string // "" means every tenant
+}
+
+// Inspection is a module graph to evaluate. The slices belong to the caller of Inspect and must not be changed.
+type Inspection struct {
+	Tenant     string
+	Entrypoint string
+	Handlers   []string // as declared
+	Modules    []Module
+}
+
+// Module is one file of a bundle.
+type Module struct {
+	Path, MediaType string
+	Bytes           []byte
+}
+
+func (o Options) withDefaults() (Options, error) {
+	var faults []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	need(o.Dir != "", "control: a data directory is needed")
+	u, err := url.Parse(o.ControlOrigin)
+	need(err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil,
+		"control: control origin %q is not an https origin", o.ControlOrigin)
+	if o.NodeID == "" {
+		o.NodeID = "local"
+	}
+	o.EndpointDomain = strings.ToLower(strings.TrimSuffix(o.EndpointDomain, "."))
+	orInt := func(p *int, name string, def int) {
+		need(*p >= 0, "control: %s is negative", name)
+		if *p == 0 {
+			*p = def
+		}
+	}
+	orTime := func(p *time.Duration, name string, def time.Duration) {
+		need(*p >= 0, "control: %s is negative", name)
+		if *p == 0 {
+			*p = def
+		}
+	}
+	need(o.MaxRequestBytes >= 0, "control: MaxRequestBytes is negative")
+	if o.MaxRequestBytes == 0 {
+		o.MaxRequestBytes = 8 << 20
+	}
+	orInt(&o.MaxPageSize, "MaxPageSize", 100)
+	orInt(&o.MaxOperations, "MaxOperations", 8)
+	orTime(&o.ReplayWindow, "ReplayWindow", 24*time.Hour)
+	need(o.ReplayWindow%time.Second == 0, "control: ReplayWindow is not a whole number of seconds")
+	orTime(&o.InspectTimeout, "InspectTimeout", 30*time.Second)
+	orTime(&o.SweepEvery, "SweepEvery", time.Minute)
+	orTime(&o.PlanWait, "PlanWait", 10*time.Second)
+	if o.SnapshotCommands == 0 {
+		o.SnapshotCommands = 8192
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Log = o.Log.With("room", "control")
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	return o, errors.Join(faults...)
+}

@@ -1,0 +1,171 @@
+package control
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"edged/control/rules"
+	"edged/control/state"
+	"edged/internal/fault"
+)
+
+// Backoff of an effect that could not be done now.
+const (
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// runOperations works on accepted Operations until ctx is done, oldest first, as many at a time as take allows. What a
+// crash interrupted is taken up again: its outcome is in doubt until the effect, which is idempotent, was done again.
+func (c *Control) runOperations(ctx context.Context) {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
+	for _, op := range c.state.Unfinished() {
+		if op.Status == state.Running {
+			c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID})
+		}
+	}
+	signal(c.machine.work)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.machine.work:
+		}
+		for _, op := range c.state.Unfinished() {
+			if !c.take(op) {
+				continue
+			}
+			jobs.Go(func() {
+				c.perform(ctx, op)
+				c.give(op.ID)
+				signal(c.machine.work) // a place is free
+			})
+		}
+	}
+}
+
+// work is one Operation in the runner's hands. Artifacts and retirements have places of their own: a retirement may wait
+// for streams to end, and must not keep bytes from being fetched.
+type work struct {
+	tenant string
+	fetch  bool
+}
+
+// take claims an Operation for one job; false if it has one already, or if its places are taken: Options.MaxOperations
+// for each kind of work, half of them at most for one tenant, so that slow sources of one do not hold up the others.
+func (c *Control) take(op *state.Operation) bool {
+	r := c.state.Resource(op.Resource)
+	if r == nil {
+		return false // it ended since
+	}
+	w := work{op.Tenant, r.Driver().ArtifactKind != ""}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.working[op.ID]; taken {
+		return false
+	}
+	all, own := 0, 0
+	for _, other := range c.working {
+		if other.fetch == w.fetch {
+			all++
+			if other.tenant == w.tenant {
+				own++
+			}
+		}
+	}
+	if all >= c.opt.MaxOperations || own >= (c.opt.MaxOperations+1)/2 {
+		return false
+	}
+	c.working[op.ID] = w
+	return true
+}
+
+func (c *Control) give(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.working, id)
+}
+
+// perform does the effect of one Operation and ends it. It gives up only with ctx: the next start goes on.
+func (c *Control) perform(ctx context.Context, op *state.Operation) {
+	if cur := c.state.Operation(op.ID); cur == nil || cur.Status.Terminal() {
+		return
+	}
+	if !c.tell(&state.Command{Kind: state.StartOperation, Operation: op.ID}) {
+		pause(ctx, firstRetry)
+		return
+	}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		end, err := c.effect(ctx, op)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			end.Kind, end.Operation = state.EndOperation, op.ID
+			if c.tell(end) {
+				return
+			}
+		} else {
+			c.opt.Log.Warn("operation has to be tried again", "operation", op.ID, "err", err)
+		}
+		if !pause(ctx, wait/2+rand.N(wait/2)) {
+			return
+		}
+	}
+}
+
+// pause waits; false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// tell submits a command of the node's own and reports whether it was committed.
+func (c *Control) tell(cmd *state.Command) bool {
+	_, err := c.submit(cmd)
+	if err != nil {
+		c.opt.Log.Warn("command was not committed", "kind", string(cmd.Kind), "err", err)
+	}
+	return err == nil
+}
+
+// failed is the end of an Operation whose effect is known not to be there.
+func failed(seed rules.Seed, err error) *state.Command {
+	text := fault.Detail(err)
+	if text == "" {
+		text = string(seed)
+	}
+	return &state.Command{Effect: state.EffectNone, Seed: seed, Message: text}
+}
+
+// sweep ends retention of Operations and of artifact bytes until ctx is done.
+func (c *Control) sweep(ctx context.Context) {
+	ticker := time.NewTicker(c.opt.SweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
+				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
+				if err != nil {
+					c.opt.Log.Warn("retention sweep failed", "err", err)
+				}
+				more = err == nil && out.More
+			}
+			if _, err := c.artifacts.Sweep(ctx, now); err != nil && ctx.Err() == nil {
+				c.opt.Log.Warn("artifact sweep failed", "err", err)
+			}
+		}
+	}
+}

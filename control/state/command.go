@@ -1,0 +1,112 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"edged/control/form"
+	"edged/control/rules"
+)
+
+// Kind is what a command does.
+type Kind string
+
+// The kinds. The first three are mutations by a caller, the rest are the node's own.
+const (
+	CreateResource Kind = "create"
+	UpdateResource Kind = "update"
+	DeleteResource Kind = "delete"
+	StartOperation Kind = "start"   // queued or reconciling to running
+	DoubtOperation Kind = "doubt"   // running to reconciling: a restart left the outcome open
+	EndOperation   Kind = "end"     // to succeeded or failed
+	Sweep          Kind = "sweep"   // retention
+	AddToken       Kind = "token"   // idempotent by token id
+	RemoveToken    Kind = "revoke"  //
+	Found          Kind = "founded" // secrets of a new control state, written once
+)
+
+// Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
+// out outside; Apply adds nothing of its own.
+type Command struct {
+	Kind Kind  `json:"kind"`
+	At   int64 `json:"at"` // Unix ms
+
+	// A mutation.
+	Actor       Actor           `json:"actor"`
+	Lane        string          `json:"lane,omitempty"` // the front that the key belongs to
+	Key         string          `json:"key,omitempty"`
+	Fingerprint []byte          `json:"fingerprint,omitempty"`
+	UID         string          `json:"uid,omitempty"` // issued for a create
+	Operation   string          `json:"operation,omitempty"`
+	Form        string          `json:"form,omitempty"`
+	Space       string          `json:"space,omitempty"`
+	Name        string          `json:"name,omitempty"`
+	Spec        json.RawMessage `json:"spec,omitempty"`
+	Private     bool            `json:"private,omitempty"`  // private inputs are present; their values never come here
+	Offering    bool            `json:"offering,omitempty"` // an offering is present
+	Expected    uint64          `json:"expected,omitempty"`
+	Window      int64           `json:"window,omitempty"` // replay window, ms
+
+	// What was found out before acceptance.
+	Inspected *Inspected `json:"inspected,omitempty"`
+	Address   string     `json:"address,omitempty"` // host name to assign
+	Proven    bool       `json:"proven,omitempty"`  // the caller controls the DNS name
+	InUse     bool       `json:"inUse,omitempty"`   // invocations of the version still run
+	Sealed    string     `json:"sealed,omitempty"`
+
+	// The end of an Operation.
+	OK      bool        `json:"ok,omitempty"`
+	Effect  Effect      `json:"effect,omitempty"`
+	Seed    rules.Seed  `json:"seed,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Index   *form.Index `json:"index,omitempty"`
+
+	Token  *Token `json:"token,omitempty"`
+	Secret []byte `json:"secret,omitempty"`
+}
+
+// Inspected is what the evaluation of a bundle's module graph showed.
+type Inspected struct {
+	Bundle  string   `json:"bundle"` // UID of the bundle that was evaluated
+	Exports []string `json:"exports"`
+	Code    string   `json:"code,omitempty"` // the load code, "" when it loaded
+	Text    string   `json:"text,omitempty"`
+}
+
+// Inspect asks for the evaluation of a bundle before a version of it can be judged further.
+type Inspect struct {
+	Tenant, Bundle string
+	Index          *form.Index
+	Handlers       []string
+}
+
+// Outcome is what became of a command.
+type Outcome struct {
+	Refusal   *rules.Verdict
+	Operation *Operation // accepted, replayed or moved on
+	Replayed  bool
+	Inspect   *Inspect // only from Decide: what is still to be found out
+	Plan      bool     // what a node serves may have changed
+	More      bool     // of a sweep: call again
+}
+
+// Encode renders a command for the log.
+func (c *Command) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(c); err != nil {
+		return nil, fmt.Errorf("encode command: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// DecodeCommand reads what Encode wrote.
+func DecodeCommand(raw []byte) (*Command, error) {
+	c := new(Command)
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, fmt.Errorf("decode command: %w", err)
+	}
+	return c, nil
+}

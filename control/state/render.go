@@ -1,0 +1,136 @@
+package state
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"edged/control/form"
+	"edged/control/rules"
+)
+
+// render is rule 9: after r changed or went, it renders again exactly the Resources that this can affect, found through
+// the pins, and stores those whose served representation moved. Renderings depend on specs, pins and settled states,
+// never on one another, so one pass in any order is enough. It reports whether what a node serves may have changed.
+func (s *State) render(at int64, r *Resource) (plan bool) {
+	set := map[string]bool{r.UID: true}
+	s.affected(r, set)
+	uids := make([]string, 0, len(set))
+	for uid := range set {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	for _, uid := range uids {
+		if cur := s.get(uid); cur != nil {
+			s.put(at, cur)
+		}
+	}
+	return r.driver.Role != rules.Artifact || len(set) > 1
+}
+
+// affected adds what a change of r can be seen in.
+func (s *State) affected(r *Resource, set map[string]bool) {
+	switch r.driver.Role {
+	case rules.Artifact:
+		for _, use := range [...]form.Use{form.UseBundle, form.UseAssets} {
+			for _, uid := range s.sources(r.UID, rules.Version, use) {
+				set[uid] = true
+				if v := s.get(uid); v != nil {
+					s.affected(v, set)
+				}
+			}
+		}
+	case rules.Version:
+		for _, uid := range s.sources(r.UID, rules.Deployment, form.UseWeight) {
+			set[uid] = true
+			s.around(r.spec.Worker, set)
+		}
+		for i := range r.spec.Refs { // the deployment of a worker that it binds
+			if ref := &r.spec.Refs[i]; ref.Use == form.UseService {
+				s.add(set, s.sources(ref.UID, rules.Deployment, form.UseOwner))
+			}
+		}
+	case rules.Deployment:
+		s.around(r.spec.Worker, set)
+	case rules.Attachment:
+		s.add(set, s.sources(r.spec.Worker, rules.Deployment, form.UseOwner))
+		if r.spec.Hostname != "" {
+			if uid := s.routeOwner(r.spec.Hostname); uid != "" {
+				set[uid] = true // an older claim of another tenant is gone: this one has the route now
+			}
+		}
+	}
+}
+
+// around adds the worker and everything that is rendered from its deployment.
+func (s *State) around(worker string, set map[string]bool) {
+	set[worker] = true
+	for _, role := range [...]rules.Role{rules.Deployment, rules.Attachment, rules.Class} {
+		s.add(set, s.sources(worker, role, form.UseOwner))
+	}
+}
+
+func (s *State) add(set map[string]bool, uids []string) {
+	for _, uid := range uids {
+		set[uid] = true
+	}
+}
+
+// routeOwner returns the live claim of a host name that has the route: the oldest over all tenants.
+func (s *State) routeOwner(host string) (owner string) {
+	prefix := key(host)
+	s.routes.Ascend(prefix, func(k, uid string) bool {
+		if strings.HasPrefix(k, prefix) {
+			owner = uid
+		}
+		return false
+	})
+	return owner
+}
+
+// put renders one Resource and stores it if its served representation moved. It is the only place where a revision
+// moves, and observedAt with a rendering.
+func (s *State) put(at int64, cur *Resource) {
+	r := *cur
+	if r.Settled || r.Address != "" || r.spec.Hostname != "" {
+		s.observe(at, &r, cur)
+	}
+	sum := sha256.Sum256(Representation(&r))
+	if bytes.Equal(sum[:], r.Digest) {
+		return
+	}
+	r.Digest = sum[:]
+	if r.Revision < MaxCounter {
+		r.Revision++
+	}
+	s.resources.Set(r.UID, &r)
+}
+
+func (s *State) observe(at int64, r, cur *Resource) {
+	self := s.facts(r)
+	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true}
+	switch r.driver.Role {
+	case rules.Worker:
+		agg := s.aggregate(r.UID)
+		o.Aggregate = &agg
+	case rules.Deployment, rules.Attachment:
+		agg := s.aggregate(r.spec.Worker)
+		o.Aggregate = &agg
+		o.RouteOwner = r.spec.Hostname == "" || s.routeOwner(r.spec.Hostname) == r.UID
+	case rules.Version:
+		o.Resolved = rules.Pins(s.pinStates(r)) == nil
+		o.Bundle = s.verified(r.spec.Bundle)
+	}
+	observed, output, cause := r.driver.Render(&o)
+	r.Output = output
+	if !r.Settled {
+		return // never verified: nothing observed yet, but what was assigned shows
+	}
+	if !bytes.Equal(observed, cur.Observed) || !equalCause(cause, cur.Cause) {
+		r.Observed, r.ObservedAt = observed, at
+		r.Cause, r.CauseSince = cause, at
+	}
+}
+
+func equalCause(a, b *rules.Cause) bool { return a == b || a != nil && b != nil && *a == *b }

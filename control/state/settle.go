@@ -1,0 +1,84 @@
+package state
+
+import (
+	"edged/control/form"
+	"edged/control/rules"
+)
+
+// progress moves an accepted Operation on. What does not fit its present status is ignored: the runner may say a thing
+// twice.
+func (s *State) progress(c *Command) Outcome {
+	op, ok := s.operations.Get(c.Operation)
+	if !ok || op.Status.Terminal() {
+		return Outcome{Operation: op}
+	}
+	next := *op
+	next.UpdatedAt = c.At
+	switch c.Kind {
+	case StartOperation:
+		if op.Status == Running {
+			return Outcome{Operation: op}
+		}
+		next.Status, next.Effect = Running, EffectUnknown
+	case DoubtOperation:
+		if op.Status != Running {
+			return Outcome{Operation: op}
+		}
+		next.Status, next.Effect = Reconciling, EffectUnknown
+	case EndOperation:
+		return s.end(op, c)
+	}
+	s.setOperation(&next)
+	return Outcome{Operation: &next}
+}
+
+// end settles an Operation. Success is judged once more against the state as it is now.
+func (s *State) end(op *Operation, c *Command) Outcome {
+	old := s.get(op.Resource)
+	if old == nil {
+		return Outcome{Operation: op} // only an end that was told twice
+	}
+	if c.OK && op.Action == form.Delete {
+		if v := s.deletable(old, false); v != nil {
+			c = &Command{At: c.At, Effect: EffectNone, Seed: v.Seed, Message: v.Detail()}
+		}
+	}
+	next := *op
+	next.UpdatedAt, next.Command = c.At, nil
+	next.RetainUntil = max(next.RetainUntil, c.At+op.Window)
+	if !c.OK {
+		next.Status, next.Effect, next.Seed, next.Message = Failed, c.Effect, c.Seed, c.Message
+		s.setOperation(&next)
+		r := *old
+		r.Phase = Errored
+		s.resources.Set(r.UID, &r)
+		return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
+	}
+	next.Status, next.Effect = Succeeded, EffectComplete
+	s.setOperation(&next)
+	if op.Action == form.Delete {
+		return Outcome{Operation: &next, Plan: s.remove(c.At, old, &next)}
+	}
+	r := *old
+	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt = Idle, true, op.Generation, c.At
+	if c.Index != nil {
+		r.Index = c.Index
+	}
+	if r.driver.Role == rules.Deployment {
+		r.Active = r.spec.Weights
+	}
+	s.pin(old, &r, false)
+	s.resources.Set(r.UID, &r)
+	return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
+}
+
+// remove ends a Resource: record, name, pins and claims go, a tombstone stays.
+func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
+	s.resources.Delete(r.UID)
+	s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
+	s.tenants.Delete(key(r.Tenant) + r.UID)
+	s.unpin(r)
+	s.unclaim(r)
+	s.tombs.Set(r.UID, &tombstone{Tenant: r.Tenant, Space: r.Space, Operation: op.ID})
+	return s.render(at, r)
+}

@@ -1,0 +1,141 @@
+package state
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/tidwall/btree"
+)
+
+// snapshotFormat is the format that Write makes; a newer one is refused.
+const snapshotFormat = 1
+
+// entry is one line of a snapshot; exactly one member is set.
+type entry struct {
+	Head      *head      `json:"head,omitempty"`
+	Resource  *Resource  `json:"resource,omitempty"`
+	Operation *Operation `json:"operation,omitempty"`
+	Replay    *replayRow `json:"replay,omitempty"`
+	Tomb      *tombRow   `json:"tomb,omitempty"`
+	Token     *Token     `json:"token,omitempty"`
+	End       *int       `json:"end,omitempty"` // number of lines before it: a cut snapshot shows
+}
+
+type head struct {
+	Format int    `json:"format"`
+	Last   int64  `json:"last"`
+	Births uint64 `json:"births"`
+	Secret []byte `json:"secret,omitempty"`
+}
+
+type replayRow struct {
+	Key []byte `json:"key"`
+	replay
+}
+
+type tombRow struct {
+	UID string `json:"uid"`
+	tombstone
+}
+
+// Frozen is the state at one instant. It can be written while the state goes on.
+type Frozen struct{ t tables }
+
+// Freeze returns the state as it is now, at a cost that does not depend on its size.
+func (s *State) Freeze() *Frozen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tables
+	t.resources, t.operations, t.replays = t.resources.Copy(), t.operations.Copy(), t.replays.Copy()
+	t.tombs, t.tokens = t.tombs.Copy(), t.tokens.Copy()
+	return &Frozen{t}
+}
+
+// Write encodes the frozen state. Equal states give equal bytes.
+func (f *Frozen) Write(w io.Writer) error {
+	buf := bufio.NewWriter(w)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	lines := 0
+	put := func(e entry) bool { lines++; return enc.Encode(e) == nil } // a buffered writer keeps its first error
+	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret}})
+	each(f.t.resources, func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
+	each(f.t.operations, func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
+	each(f.t.replays, func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
+	each(f.t.tombs, func(uid string, t *tombstone) bool { return put(entry{Tomb: &tombRow{uid, *t}}) })
+	each(f.t.tokens, func(_ string, t *Token) bool { return put(entry{Token: t}) })
+	n := lines
+	put(entry{End: &n})
+	return buf.Flush()
+}
+
+func each[V any](m *btree.Map[string, V], fn func(string, V) bool) { m.Scan(fn) }
+
+// Restore replaces the state by one that Write encoded. After an error the state is empty and must not be used.
+func (s *State) Restore(r io.Reader) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reset()
+	dec := json.NewDecoder(bufio.NewReader(r))
+	for lines := 0; ; lines++ {
+		var e entry
+		if err := dec.Decode(&e); err != nil {
+			return fmt.Errorf("read snapshot line %d: %w", lines+1, err)
+		}
+		if e.End != nil {
+			if *e.End != lines {
+				return fmt.Errorf("snapshot has %d lines, not %d", lines, *e.End)
+			}
+			return nil
+		}
+		if err := s.load(&e); err != nil {
+			return fmt.Errorf("snapshot line %d: %w", lines+1, err)
+		}
+	}
+}
+
+func (s *State) load(e *entry) error {
+	switch {
+	case e.Head != nil:
+		if e.Head.Format > snapshotFormat {
+			return fmt.Errorf("format %d is newer than this program's %d", e.Head.Format, snapshotFormat)
+		}
+		s.last, s.births, s.secret = e.Head.Last, e.Head.Births, e.Head.Secret
+	case e.Resource != nil:
+		return s.loadResource(e.Resource)
+	case e.Operation != nil:
+		s.setOperation(e.Operation)
+	case e.Replay != nil:
+		rec := e.Replay.replay
+		s.replays.Set(string(e.Replay.Key), &rec)
+	case e.Tomb != nil:
+		t := e.Tomb.tombstone
+		s.tombs.Set(e.Tomb.UID, &t)
+	case e.Token != nil:
+		s.addToken(e.Token)
+	}
+	return nil
+}
+
+// loadResource puts a stored record back with everything that follows from it.
+func (s *State) loadResource(r *Resource) error {
+	if r.driver = s.drivers[r.Form]; r.driver == nil {
+		return fmt.Errorf("resource %s has the Form %s, which this program does not implement", r.UID, r.Form)
+	}
+	spec, v := r.driver.Parse(r.Spec)
+	if v != nil {
+		return fmt.Errorf("resource %s: stored spec: %w", r.UID, v)
+	}
+	r.spec = spec
+	s.resources.Set(r.UID, r)
+	s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
+	s.tenants.Set(key(r.Tenant)+r.UID, r.UID)
+	s.claim(r)
+	for _, p := range r.Pins {
+		p.Source = r.UID
+		s.holders.Set(holderKey(r, p), p)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"edged/control/form"
+	"edged/control/rules"
+	"edged/control/state"
+	"edged/internal/fault"
+)
+
+// applyTimeout bounds the wait for a place in raft's queue; the commit itself is waited for.
+const applyTimeout = 10 * time.Second
+
+// submit makes one command durable and applies it.
+func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
+	if cmd.At == 0 {
+		cmd.At = time.Now().UnixMilli()
+	}
+	raw, err := cmd.Encode()
+	if err != nil {
+		return state.Outcome{}, fault.Wrap(fault.Internal, "control.submit", err)
+	}
+	start := time.Now()
+	future := c.raft.Apply(raw, applyTimeout)
+	if err := future.Error(); err != nil {
+		return state.Outcome{}, fault.Wrap(fault.Unavailable, "control.submit", err)
+	}
+	c.opt.Metrics.apply.Observe(time.Since(start).Seconds())
+	switch out := future.Response().(type) {
+	case state.Outcome:
+		return out, nil
+	case error:
+		return state.Outcome{}, fault.Wrap(fault.Internal, "control.submit", out)
+	}
+	return state.Outcome{}, fault.New(fault.Internal, "control.submit", "")
+}
+
+// mutate carries a create, update or delete through acceptance. Refusals and replays are decided on the state as it is
+// and write nothing; what would be accepted goes through the log, where it is decided again. When the answer changes
+// what the node serves, it waits for that plan to be in use, within Options.PlanWait.
+func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome, error) {
+	c.stamp(cmd)
+	out := c.state.Decide(cmd)
+	if out.Inspect != nil {
+		in, err := c.inspectBundle(ctx, out.Inspect)
+		if err != nil {
+			return state.Outcome{}, err
+		}
+		cmd.Inspected = in
+		cmd.At = time.Now().UnixMilli()
+		out = c.state.Decide(cmd)
+	}
+	if out.Refusal != nil || out.Operation != nil {
+		return out, nil
+	}
+	if cmd.Kind != state.DeleteResource && c.opt.Space != nil { // deletes go on: they are the way out
+		if err := c.opt.Space.Check(); err != nil {
+			return state.Outcome{}, err
+		}
+	}
+	out, err := c.submit(cmd)
+	if err == nil && out.Plan {
+		c.plans.wait(ctx, c.machine.planned.Load(), c.opt.PlanWait)
+	}
+	return out, err
+}
+
+// stamp gives a command what Apply must not find out itself: time, ids, and facts from outside.
+func (c *Control) stamp(cmd *state.Command) {
+	cmd.At = time.Now().UnixMilli()
+	cmd.Window = c.opt.ReplayWindow.Milliseconds()
+	cmd.Operation = "op-" + randomID()
+	var driver *form.Driver
+	switch cmd.Kind {
+	case state.CreateResource:
+		cmd.UID = "r-" + randomID()
+		driver = c.drivers[cmd.Form]
+	default:
+		if r := c.state.Resource(cmd.UID); r != nil && r.Tenant == cmd.Actor.Tenant {
+			driver = r.Driver()
+		}
+	}
+	if driver == nil {
+		return // whatever it is, it will be refused
+	}
+	if driver.Assigns && cmd.Kind == state.CreateResource {
+		cmd.Address = c.address(cmd.Name)
+	}
+	if driver.Proof && cmd.Kind != state.DeleteResource {
+		if spec, v := driver.Parse(cmd.Spec); v == nil {
+			cmd.Proven = c.provable(cmd.Actor.Tenant, spec.Hostname)
+		}
+	}
+	if driver.Role == rules.Version {
+		cmd.Sealed = c.opt.FacadeSet
+		cmd.InUse = cmd.Kind == state.DeleteResource && c.opt.InUse != nil && c.opt.InUse(cmd.UID)
+	}
+}
+
+// randomID returns 130 random bits as lower-case letters and digits.
+func randomID() string { return strings.ToLower(rand.Text()) }
+
+// address makes a host name for an endpoint: a readable part of its name and 65 random bits, so that no two endpoints,
+// past ones included, share one. "" if none can be assigned.
+func (c *Control) address(name string) string {
+	if c.opt.EndpointDomain == "" {
+		return ""
+	}
+	var label []byte
+	for _, ch := range []byte(strings.ToLower(name)) {
+		if ch >= 'a' && ch <= 'z' || ch >= '0' && ch <= '9' {
+			label = append(label, ch)
+		} else if len(label) > 0 && label[len(label)-1] != '-' {
+			label = append(label, '-')
+		}
+		if len(label) == 32 {
+			break
+		}
+	}
+	host := strings.Trim(string(label), "-") + "-" + randomID()[:13] + "." + c.opt.EndpointDomain
+	host, reason := form.CanonicalHost(host)
+	if reason != "" {
+		return ""
+	}
+	return host
+}
+
+// provable is the control proof of attachments §3: the operator's list of zones. The domain of endpoint addresses and
+// everything below it is in nobody's zone.
+func (c *Control) provable(tenant, host string) bool {
+	if d := c.opt.EndpointDomain; d != "" && within(host, d) {
+		return false
+	}
+	for _, z := range c.opt.Zones {
+		if (z.Tenant == "" || z.Tenant == tenant) && (z.Name == "*" || within(host, z.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(host, zone string) bool {
+	return host == zone || strings.HasSuffix(host, "."+zone)
+}

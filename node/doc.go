@@ -1,0 +1,15 @@
+// Package node puts a node together: it is the only place that sees every room's concrete types.
+//
+//	options.go    Options: every setting of edged run, checked as a whole
+//	node.go       New, Run: the parts and their order
+//	listen.go     the four listeners
+//	wire.go       both sides of every seam
+//	versions.go   the plan's versions, opened in the sandbox, retired when dropped
+//	identity.go   node.id and run.json
+//	admin.go      /metrics, /healthz, /readyz, /debug/pprof
+//	certs/        the local certificate authority
+//
+// Invariants: a plan that fails to load leaves the old one serving; a room is closed only after everything above it ended.
+//
+// Not here: any decision about requests, workers or Resources. Rooms make those.
+package node

@@ -1,0 +1,269 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"edged/control"
+	"edged/internal/disk"
+	"edged/internal/fault"
+	"edged/internal/life"
+	"edged/node/certs"
+	"edged/router"
+	"edged/sandbox"
+)
+
+// Node is one edge node in this process. New takes what it needs, Run serves; use it once.
+type Node struct {
+	opt      Options
+	log      *slog.Logger
+	registry *prometheus.Registry
+	ready    *readiness
+	lock     *disk.Locked
+	space    *disk.Space
+	bound    map[string]net.Listener
+	info     runInfo
+	names    *certs.Names // leaves of the public listener
+	hosts    *certs.Hosts // the leaf of the control listener
+
+	box      *sandbox.Sandbox
+	control  *control.Control
+	router   *router.Router
+	versions *versions
+	routes   *routes
+	id       string
+
+	stopLoading context.CancelFunc
+	planned     chan struct{} // closed when the control room's first plan is in use
+}
+
+// New checks the options, takes the data directory and the listeners, and opens every room. It starts nothing. Errors:
+// Invalid for wrong options (all of them told), Conflict for a data directory that is in use or of a newer format,
+// Unavailable for a directory or an address that cannot be had and for a program that was built without its engine.
+func New(opt Options) (*Node, error) {
+	opt, err := opt.withDefaults()
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "node.New", err.Error())
+	}
+	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
+	for _, step := range []func() error{n.openData, n.openListeners, n.openSandbox, n.openRouter, n.openControl} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, n.closeOpened())
+		}
+	}
+	return n, nil
+}
+
+func (n *Node) openData() (err error) {
+	dir := n.opt.DataDir
+	if err := disk.Prepare(dir); err != nil {
+		return err
+	}
+	if n.lock, err = disk.Lock(dir); err != nil {
+		return err
+	}
+	if _, err := disk.CheckFormat(dir, "node", formatVersion); err != nil {
+		return err
+	}
+	if n.id, err = nodeID(dir); err != nil {
+		return err
+	}
+	n.space = disk.NewSpace(disk.SpaceOptions{Dir: dir})
+	return nil
+}
+
+func (n *Node) openListeners() (err error) {
+	if n.bound, err = bind(n.opt); err != nil {
+		return err
+	}
+	controlAddr := addrOf(n.bound, "control")
+	if n.opt.ControlOrigin == "" {
+		n.opt.ControlOrigin = "https://" + controlAddr
+	}
+	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
+		Admin: addrOf(n.bound, "admin"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
+	if err != nil {
+		return err
+	}
+	if n.hosts, err = authority.Hosts(controlHosts(controlAddr, n.opt.ControlOrigin)...); err != nil {
+		return err
+	}
+	n.routes = newRoutes()
+	n.names, err = authority.Names(certs.NamesOptions{Allowed: n.routes.has, Default: n.opt.EndpointDomain,
+		DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}})
+	return err
+}
+
+// controlHosts returns the names and addresses that the control listener's certificate must cover.
+func controlHosts(bound, origin string) []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(bound); err == nil && !unspecified(host) {
+		hosts = append(hosts, host)
+	}
+	if u, err := url.Parse(origin); err == nil {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+func (n *Node) openSandbox() (err error) {
+	isolation, err := sandbox.ParseIsolation(n.opt.Isolation)
+	if err != nil {
+		return err
+	}
+	n.box, err = sandbox.New(sandbox.Options{
+		CacheDir:       filepath.Join(n.opt.DataDir, "sandbox", "code"),
+		ImageDir:       filepath.Join(n.opt.DataDir, "sandbox", "images"),
+		MaxCPU:         n.opt.MaxCPU,
+		MaxWall:        n.opt.MaxWall,
+		MaxWallEvents:  n.opt.MaxWallEvents,
+		MaxMemoryBytes: n.opt.MaxMemory,
+		Isolation:      isolation,
+		Console:        consoleTo(n.log),
+		Log:            n.log,
+		Metrics:        sandbox.NewMetrics(n.registry),
+	})
+	return err
+}
+
+func (n *Node) openRouter() (err error) {
+	proxies, err := parsePrefixes(n.opt.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	diagnostics, err := parsePrefixes(n.opt.TrustedDiagnostics)
+	if err != nil {
+		return err
+	}
+	if diagnostics == nil {
+		diagnostics = []netip.Prefix{}
+	}
+	n.router, err = router.New(router.Options{
+		HTTP:                n.bound["http"],
+		HTTPS:               n.bound["https"],
+		GetCertificate:      n.names.GetCertificate,
+		TrustedProxies:      proxies,
+		Diagnostics:         diagnostics,
+		MaxRequestBodyBytes: n.opt.MaxRequestBody,
+		MaxInflight:         n.opt.MaxInflight,
+		MaxQueue:            n.opt.MaxQueue,
+		DrainTimeout:        n.opt.DrainTimeout,
+		Log:                 n.log,
+		Metrics:             router.NewMetrics(n.registry),
+	})
+	return err
+}
+
+func (n *Node) openControl() (err error) {
+	var loading context.Context
+	loading, n.stopLoading = context.WithCancel(context.Background())
+	n.versions = newVersions(loading, n.box, n.openBlob, n.router.Publish, n.log)
+	if n.control, err = control.Open(n.controlOptions()); err != nil {
+		return err
+	}
+	last, err := control.LastPlan(n.opt.DataDir)
+	if err != nil {
+		n.log.Warn("the last plan cannot be read; serving waits for the control room", "err", err)
+	} else if last != nil {
+		n.usePlan(last) // serving does not wait for the control room
+	}
+	return nil
+}
+
+// closeOpened gives back what New took before it failed.
+func (n *Node) closeOpened() error {
+	var errs []error
+	if n.stopLoading != nil {
+		n.stopLoading()
+	}
+	if n.control != nil {
+		errs = append(errs, n.control.Close())
+	}
+	if n.box != nil {
+		errs = append(errs, n.box.Close())
+	}
+	closeAll(n.bound)
+	if n.lock != nil {
+		errs = append(errs, n.lock.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// Run serves until ctx is done, then drains and stops everything, last the admin listener. It returns nil after an
+// orderly stop.
+func (n *Node) Run(ctx context.Context) error {
+	var parts life.Stack
+	parts.Push(life.Part{Name: "data directory", Close: n.lock.Release})
+	if ln := n.bound["admin"]; ln != nil {
+		h := adminHandler(n.ready, n.problems, n.registry)
+		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
+	}
+	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
+	parts.Push(life.Part{Name: "sandbox", Run: n.box.Run, Close: n.box.Close})
+	parts.Push(life.Part{Name: "versions", Close: func() error { n.stopLoading(); return n.versions.close() }})
+	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
+	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
+		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
+		return webServer(ctx, n.bound["control"], n.control.Handler(), conf, n.log)
+	}})
+	parts.Push(life.Part{Name: "router", Run: n.router.Run, Stop: n.opt.DrainTimeout + 5*time.Second})
+	parts.Push(life.Part{Name: "announcement", Run: n.announce})
+	return parts.Run(ctx)
+}
+
+// controlPatience is how long a start waits for the control room before the node says that it is there without it.
+const controlPatience = 20 * time.Second
+
+// announce says that the node is there once it serves its plan, and takes that back when it stops: the first step of a
+// drain is that /readyz turns 503.
+func (n *Node) announce(ctx context.Context) error {
+	patience := time.NewTimer(controlPatience)
+	defer patience.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-n.planned:
+	case <-patience.C:
+		n.log.Warn("the control room is not ready; serving the last plan without it")
+	}
+	if err := n.info.write(n.opt.DataDir); err != nil {
+		return err
+	}
+	for _, l := range n.opt.listeners() {
+		if ln := n.bound[l.name]; ln != nil {
+			n.opt.Announce(l.name, ln.Addr().String())
+		}
+	}
+	n.ready.set("node", "")
+	<-ctx.Done()
+	n.ready.set("node", "draining")
+	if err := os.Remove(runPath(n.opt.DataDir)); err != nil {
+		return fault.Wrap(fault.Unavailable, "node.run.json", err)
+	}
+	return nil
+}
+
+// problems returns the readiness reasons that are looked up at each question.
+func (n *Node) problems() map[string]string {
+	out := map[string]string{}
+	if err := n.space.Check(); err != nil {
+		out["disk"] = fault.Detail(err)
+	}
+	return out
+}

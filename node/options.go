@@ -1,0 +1,252 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"edged/control"
+)
+
+// Options is every setting of `edged run` (node-surface §2). New copies it, fills the defaults and reports all faults at once.
+type Options struct {
+	DataDir string // required
+
+	HTTP    string // address of the plain public listener, "" is off
+	HTTPS   string // address of the TLS public listener, "" is off
+	Control string // address of the Host API; required
+	Admin   string // address of metrics and health, "" is off
+
+	ControlOrigin     string   // "" means https:// and the bound address of Control
+	EndpointDomain    string   // "" means edge.localhost
+	CustomDomainZones []string // zone, zone=tenant or *; nil means * if both public listeners are loopback-only, else none
+	ArtifactOrigins   []string // exact https origins
+	TrustedProxies    []string // addresses or prefixes whose forwarding headers are believed
+	// TrustedDiagnostics are the peers that get Edged-Version and Edged-Sandbox: addresses or prefixes; "loopback" stands
+	// for all of loopback. nil means loopback; empty but not nil means nobody.
+	TrustedDiagnostics []string
+
+	MaxCPU         time.Duration // 0 means 10 s
+	MaxWall        time.Duration // 0 means 30 s
+	MaxWallEvents  time.Duration // 0 means 15 min
+	MaxMemory      int64         // bytes of one sandbox, 0 means 128 MiB
+	Isolation      string        // "" means request; or worker
+	MaxInflight    int           // 0 means from cores and memory
+	MaxQueue       int           // 0 means from MaxInflight
+	MaxRequestBody int64         // 0 means 100 MiB
+
+	Role            string        // "" means control,edge, the only one that a single node has
+	DrainTimeout    time.Duration // 0 means 25 s
+	RevalidateAfter time.Duration // 0 means 15 min; matters only to a node that is cut off from its fleet
+
+	Version string       // of the program, for metrics
+	Log     *slog.Logger // nil discards
+	// Announce is told each listener's name and bound address, in the order they were bound. nil tells nobody.
+	Announce func(name, addr string)
+}
+
+// maxMemory is the engine's own ceiling for one sandbox.
+const maxMemory = 2 << 30
+
+func (o Options) withDefaults() (Options, error) {
+	var faults []error
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if o.DataDir == "" {
+		bad("--data-dir: name a directory")
+	}
+	for _, l := range o.listeners() {
+		if l.addr == "" && l.name == "control" {
+			bad("--control: the node cannot work without its control listener")
+		} else if l.addr != "" {
+			if _, _, err := net.SplitHostPort(l.addr); err != nil {
+				bad("--%s: %q is not an address like 127.0.0.1:8080", l.name, l.addr)
+			}
+		}
+	}
+	if o.HTTP == "" && o.HTTPS == "" {
+		bad("--http and --https are both off: nothing could be served")
+	}
+	if o.EndpointDomain == "" {
+		o.EndpointDomain = "edge.localhost"
+	}
+	if !isDNSName(o.EndpointDomain) {
+		bad("--endpoint-domain: %q is not a lower-case DNS name", o.EndpointDomain)
+	}
+	if o.ControlOrigin != "" {
+		if err := checkOrigin(o.ControlOrigin); err != nil {
+			bad("--control-origin: %w", err)
+		}
+	}
+	for _, origin := range o.ArtifactOrigins {
+		if err := checkOrigin(origin); err != nil {
+			bad("--artifact-origins: %w", err)
+		}
+	}
+	if _, err := parseZones(o.CustomDomainZones); err != nil {
+		bad("--custom-domain-zones: %w", err)
+	}
+	if _, err := parsePrefixes(o.TrustedProxies); err != nil {
+		bad("--trusted-proxies: %w", err)
+	}
+	if o.TrustedDiagnostics == nil {
+		o.TrustedDiagnostics = []string{"loopback"}
+	}
+	if _, err := parsePrefixes(o.TrustedDiagnostics); err != nil {
+		bad("--trusted-diagnostics: %w", err)
+	}
+	duration := func(flag string, p *time.Duration, def time.Duration) {
+		if *p == 0 {
+			*p = def
+		}
+		if *p < 0 {
+			bad("--%s: %v is negative", flag, *p)
+		}
+	}
+	duration("max-cpu", &o.MaxCPU, 10*time.Second)
+	duration("max-wall", &o.MaxWall, 30*time.Second)
+	duration("max-wall-events", &o.MaxWallEvents, 15*time.Minute)
+	duration("drain-timeout", &o.DrainTimeout, 25*time.Second)
+	duration("revalidate-after", &o.RevalidateAfter, 15*time.Minute)
+	o.sizeDefaults(bad)
+	switch o.Isolation {
+	case "":
+		o.Isolation = "request"
+	case "request", "worker":
+	default:
+		bad("--isolation: %q is neither request nor worker", o.Isolation)
+	}
+	if o.Role == "" {
+		o.Role = "control,edge"
+	}
+	if o.Role != "control,edge" {
+		bad("--role: %q is not built yet; a single node is control,edge", o.Role)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Announce == nil {
+		o.Announce = func(string, string) {}
+	}
+	return o, errors.Join(faults...)
+}
+
+// sizeDefaults fills the limits that are counts of bytes or invocations.
+func (o *Options) sizeDefaults(bad func(string, ...any)) {
+	if o.MaxMemory == 0 {
+		o.MaxMemory = 128 << 20
+	}
+	if o.MaxMemory < 8<<20 || o.MaxMemory > maxMemory {
+		bad("--max-memory: %d bytes is outside 8MiB to 2GiB", o.MaxMemory)
+	}
+	if o.MaxRequestBody == 0 {
+		o.MaxRequestBody = 100 << 20
+	}
+	if o.MaxInflight == 0 {
+		o.MaxInflight = 64 * runtime.GOMAXPROCS(0)
+	}
+	if o.MaxQueue == 0 {
+		o.MaxQueue = 16 * o.MaxInflight
+	}
+	if o.MaxRequestBody < 0 || o.MaxInflight < 0 || o.MaxQueue < 0 {
+		bad("--max-request-body, --max-inflight and --max-queue cannot be negative")
+	}
+}
+
+type namedAddr struct{ name, addr string }
+
+// listeners returns the listeners in the order in which they are bound and announced.
+func (o Options) listeners() []namedAddr {
+	return []namedAddr{{"control", o.Control}, {"admin", o.Admin}, {"https", o.HTTPS}, {"http", o.HTTP}}
+}
+
+// loopbackOnly reports whether nobody outside this machine can reach the public listeners.
+func (o Options) loopbackOnly() bool {
+	for _, addr := range []string{o.HTTP, o.HTTPS} {
+		if addr == "" {
+			continue
+		}
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return false
+		}
+		ip, err := netip.ParseAddr(host)
+		if host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}
+
+// zones returns who may claim which custom domains: what the operator said, else every name on a loopback-only node.
+func (o Options) zones() []control.Zone {
+	if o.CustomDomainZones == nil && o.loopbackOnly() {
+		return []control.Zone{{Name: "*"}}
+	}
+	zones, _ := parseZones(o.CustomDomainZones) // withDefaults has checked them
+	return zones
+}
+
+func parseZones(texts []string) ([]control.Zone, error) {
+	var zones []control.Zone
+	for _, text := range texts {
+		name, tenant, _ := strings.Cut(text, "=")
+		name = strings.ToLower(strings.TrimSuffix(name, "."))
+		if name != "*" && !isDNSName(name) {
+			return nil, fmt.Errorf("%q is not *, a zone or zone=tenant", text)
+		}
+		zones = append(zones, control.Zone{Name: name, Tenant: tenant})
+	}
+	return zones, nil
+}
+
+func parsePrefixes(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range texts {
+		if text == "loopback" {
+			out = append(out, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+			continue
+		}
+		if ip, err := netip.ParseAddr(text); err == nil {
+			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither an address nor a prefix", text)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+func checkOrigin(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" || text != "https://"+u.Host {
+		return fmt.Errorf("%q is not an https origin like https://edge.example.test:8081", text)
+	}
+	return nil
+}
+
+// isDNSName reports whether s is a lower-case DNS name without a trailing dot.
+func isDNSName(s string) bool {
+	if len(s) == 0 || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if len(label) == 0 || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := range len(label) {
+			if c := label[i]; c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+				return false
+			}
+		}
+	}
+	return true
+}

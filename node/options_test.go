@@ -1,0 +1,43 @@
+package node
+
+import (
+	"strings"
+	"testing"
+)
+
+func good() Options {
+	return Options{DataDir: "d", HTTP: "127.0.0.1:0", HTTPS: "127.0.0.1:0", Control: "127.0.0.1:0", Admin: "127.0.0.1:0"}
+}
+
+// node-surface §1: wrong configuration lists all faults, nothing started.
+func TestOptionsListAllFaults(t *testing.T) {
+	if _, err := good().withDefaults(); err != nil {
+		t.Fatalf("defaults: %v", err)
+	}
+	bad := Options{HTTP: "nowhere", Control: "", EndpointDomain: "Bad_Name", ControlOrigin: "http://x",
+		CustomDomainZones: []string{"a b"}, ArtifactOrigins: []string{"https://x/path"}, TrustedProxies: []string{"me"},
+		MaxCPU: -1, MaxMemory: 1, Isolation: "none", Role: "edge"}
+	_, err := bad.withDefaults()
+	for _, want := range []string{"--data-dir", "--http", "--control:", "--endpoint-domain", "--control-origin", "--custom-domain-zones",
+		"--artifact-origins", "--trusted-proxies", "--max-cpu", "--max-memory", "--isolation", "--role"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("faults lack %s:\n%v", want, err)
+		}
+	}
+}
+
+// node-surface §2: every name may be claimed on a node that only loopback reaches, none otherwise.
+func TestDefaultZones(t *testing.T) {
+	o, _ := good().withDefaults()
+	if z := o.zones(); len(z) != 1 || z[0].Name != "*" {
+		t.Errorf("loopback: %v, want every name", z)
+	}
+	o.HTTPS = "0.0.0.0:8443"
+	if z := o.zones(); z != nil {
+		t.Errorf("reachable: %v, want none", z)
+	}
+	o.CustomDomainZones = []string{"Example.Test.=acme", "open.test"}
+	if z := o.zones(); len(z) != 2 || z[0].Name != "example.test" || z[0].Tenant != "acme" || z[1].Tenant != "" {
+		t.Errorf("named: %v", z)
+	}
+}

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"edged/control"
+	"edged/control/artifact"
+	"edged/control/plan"
+	"edged/internal/fault"
+	"edged/internal/meter"
+	"edged/router/table"
+	"edged/sandbox"
+	"edged/sandbox/prelude"
+)
+
+var _ table.Handler = (*sandbox.Version)(nil)
+
+// controlOptions connects the control room with the sandbox, the versions and the routed names.
+func (n *Node) controlOptions() control.Options {
+	return control.Options{
+		Dir:             n.opt.DataDir,
+		NodeID:          n.id,
+		ControlOrigin:   n.opt.ControlOrigin,
+		EndpointDomain:  n.opt.EndpointDomain,
+		Zones:           n.opt.zones(),
+		ArtifactOrigins: n.opt.ArtifactOrigins,
+		Inspect:         n.inspect,
+		OnPlan:          n.onPlan,
+		Space:           n.space,
+		InUse:           n.versions.inUse,
+		Retire:          n.versions.retire,
+		FacadeSet:       prelude.Digest(),
+		Log:             n.log,
+		Metrics:         control.NewMetrics(n.registry),
+	}
+}
+
+// onPlan takes a plan of the control room into use. It is called by one goroutine at a time.
+func (n *Node) onPlan(p *plan.Plan) {
+	n.usePlan(p)
+	select {
+	case <-n.planned:
+	default:
+		close(n.planned)
+	}
+}
+
+func (n *Node) usePlan(p *plan.Plan) {
+	n.routes.set(p)
+	n.versions.apply(p)
+}
+
+func (n *Node) inspect(ctx context.Context, in control.Inspection) ([]string, error) {
+	graph := sandbox.Graph{Entrypoint: in.Entrypoint, Modules: make([]sandbox.Module, len(in.Modules))}
+	for i, m := range in.Modules {
+		graph.Modules[i] = sandbox.Module(m)
+	}
+	return n.box.Inspect(ctx, graph, in.Handlers)
+}
+
+// openBlob opens the bytes of a digest that the plan names.
+func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
+	digest, ok := artifact.ParseDigest(sha256)
+	if !ok {
+		return nil, fault.Newf(fault.Internal, "node.openBlob", "%q is not a digest", sha256)
+	}
+	blob, err := n.control.Artifacts().Open(digest)
+	if err != nil {
+		return nil, err
+	}
+	return blob.File, nil // an *os.File, which the router sends without a copy
+}
+
+// routes is the set of names that the plan routes, for the certificates of the public listener. Safe for concurrent use.
+type routes struct {
+	names atomic.Pointer[map[string]struct{}]
+}
+
+func newRoutes() *routes {
+	r := &routes{}
+	r.set(&plan.Plan{})
+	return r
+}
+
+func (r *routes) set(p *plan.Plan) {
+	names := make(map[string]struct{}, len(p.Hosts))
+	for _, h := range p.Hosts {
+		names[h.Name] = struct{}{}
+	}
+	r.names.Store(&names)
+}
+
+func (r *routes) has(name string) bool {
+	_, ok := (*r.names.Load())[name]
+	return ok
+}
+
+// consoleTo sends what workers log to the node's log. Its rate was limited by the sandbox.
+func consoleTo(log *slog.Logger) func(sandbox.Entry) {
+	log = log.With("room", "console")
+	return func(e sandbox.Entry) {
+		level := slog.LevelInfo
+		switch e.Level {
+		case sandbox.LevelDebug:
+			level = slog.LevelDebug
+		case sandbox.LevelWarn:
+			level = slog.LevelWarn
+		case sandbox.LevelError, sandbox.LevelUncaught:
+			level = slog.LevelError
+		}
+		log.LogAttrs(context.Background(), level, "worker says", slog.String("worker", e.Worker), slog.String("version", e.Version),
+			slog.String("level", e.Level.String()), slog.String("text", e.Text), slog.Uint64("dropped", e.Dropped))
+	}
+}
+
+// newRegistry makes the registry of this node with what every process has.
+func newRegistry(version string) *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	meter.For(reg, "node").CounterBy("start_info", "Always 1; the label is the program's version.", "version", version)[version].Inc()
+	return reg
+}

@@ -1,0 +1,145 @@
+package sandbox
+
+import (
+	"bytes"
+	"strconv"
+
+	"edged/sandbox/engine"
+	"edged/sandbox/event"
+)
+
+// Body kinds of responseParts.
+const (
+	bodyNull = iota
+	bodyText
+	bodyBytes
+	bodyStream
+)
+
+var errAnswer = event.ErrWorker.New("sandbox.Serve", "the worker's response cannot be sent")
+
+// answer copies the handler's Response out. more says that the invocation goes on: a stream has to be read, or tasks
+// were given to waitUntil.
+func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err error) {
+	in := g.in
+	parts, err := in.Call(g.version.entries[entryFinish], engine.Undefined, value)
+	if err != nil {
+		return false, g.uncaught(err)
+	}
+	status, _ := in.GetIndex(parts, 0).Int()
+	kind, _ := in.GetIndex(parts, 2).Int()
+	length, _ := in.GetIndex(parts, 4).Int64()
+	waits, _ := in.GetIndex(parts, 5).Int()
+	header := in.GetIndex(parts, 1)
+	var ok bool
+	res.Status = int(status)
+	res.Header, ok = in.AppendLatin1(res.Header[:0], header)
+	if !ok {
+		return false, g.refuseAnswer("its headers are not readable")
+	}
+	g.drop(header)
+	declared, why := checkHeader(res.Header, g.box.opt.MaxHeaders, g.box.opt.MaxHeaderBytes)
+	if why == "" && (status < 200 || status > 599) {
+		why = "the status is not between 200 and 599"
+	}
+	if why != "" {
+		return false, g.refuseAnswer(why)
+	}
+	res.Length = 0
+	switch kind {
+	case bodyNull:
+		res.Null = true
+	case bodyStream:
+		g.stream = newStream(length)
+		res.Stream, res.Length = g.stream, length
+	default:
+		if err := g.wholeBody(parts, kind, declared, res); err != nil {
+			return false, err
+		}
+	}
+	g.drop(parts)
+	g.drop(value)
+	return g.stream != nil || waits > 0, nil
+}
+
+// wholeBody copies a body that is all there.
+func (g *guest) wholeBody(parts engine.Value, kind int32, declared int64, res *event.Response) error {
+	body := g.in.GetIndex(parts, 3)
+	ok := false
+	if kind == bodyText {
+		res.Body, ok = g.in.AppendString(res.Body[:0], body)
+	} else {
+		var view []byte
+		if view, ok = g.in.Bytes(body); ok {
+			res.Body = append(res.Body[:0], view...)
+		}
+	}
+	if !ok {
+		return g.refuseAnswer("its body is not readable")
+	}
+	g.drop(body)
+	res.Length = int64(len(res.Body))
+	if declared >= 0 && declared != res.Length {
+		return g.refuseAnswer("its content-length is not the length of its body")
+	}
+	return nil
+}
+
+// refuseAnswer says in the worker's log what is wrong.
+func (g *guest) refuseAnswer(why string) error {
+	if err := g.in.Err(); err != nil {
+		return err
+	}
+	g.version.console(LevelUncaught, "the response cannot be sent: "+why)
+	return errAnswer
+}
+
+// checkHeader looks at a packed header as if nobody had checked it before. It returns the declared content-length, -1
+// if there is none, and what is wrong.
+func checkHeader(packed []byte, maxFields, maxBytes int) (length int64, why string) {
+	length = -1
+	if len(packed) > maxBytes {
+		return length, "its headers are too large"
+	}
+	for fields := 0; len(packed) > 0; fields++ {
+		if fields == maxFields {
+			return length, "it has too many headers"
+		}
+		name, rest, ok := bytes.Cut(packed, newline)
+		if !ok || !isLowerToken(name) {
+			return length, "a header name is malformed"
+		}
+		value, rest, ok := bytes.Cut(rest, newline)
+		if !ok || bytes.IndexByte(value, '\r') >= 0 || bytes.IndexByte(value, 0) >= 0 {
+			return length, "a header value is malformed"
+		}
+		packed = rest
+		if string(name) == "content-length" {
+			n, err := strconv.ParseUint(string(value), 10, 53)
+			if err != nil || length >= 0 {
+				return length, "its content-length is not one number"
+			}
+			length = int64(n)
+		}
+	}
+	return length, ""
+}
+
+var newline = []byte{'\n'}
+
+// isLowerToken reports whether b is a field name of HTTP without capitals.
+func isLowerToken(b []byte) bool {
+	for _, c := range b {
+		if !lowerToken[c] {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+var lowerToken = func() (t [256]bool) {
+	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz") {
+		t[c] = true
+	}
+	return t
+}()

@@ -1,0 +1,29 @@
+// Package sandbox runs workers: it turns a version's modules into a snapshot image, keeps pristine sandboxes of it ready,
+// and drives one invocation at a time through each.
+//
+//	sandbox.go     Sandbox: New, Run, Close; what all versions share
+//	options.go     Options and their defaults
+//	spec.go        what a version is made of
+//	build.go       modules -> evaluated, checked, sealed -> image; Inspect
+//	store.go       images on disk, a cache
+//	version.go     Version: Open, Retire
+//	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, spare, closed)
+//	guest.go       guest: one engine instance and the invocation in it
+//	serve.go       Serve: the way of a request; its fast path
+//	loop.go        the event loop of an invocation that has to wait
+//	answer.go      the handler's Response, copied out and checked
+//	stream.go      a response body as it is produced
+//	body.go        a request body as it arrives
+//	timers.go      the timers of an invocation
+//	hosts.go       this room's host functions
+//	console.go     what workers log, bounded
+//	metrics.go     counters
+//
+// Invariants. A guest belongs to one goroutine at a time. Under isolation "request" an invocation starts from an image
+// byte for byte; a guest that leaves its version is mapped over completely before another one sees it. No lock is held
+// while a guest runs. A slot is held exactly while a guest runs, never while it waits. Every invocation ends: by itself,
+// by a limit, or by Retire and Close, which wait for it.
+//
+// Not here: the engine (sandbox/engine), resolution rules (sandbox/modgraph), web classes (sandbox/prelude and
+// sandbox/hostapi), admission and routing (router).
+package sandbox

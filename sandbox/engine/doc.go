@@ -1,0 +1,27 @@
+// Package engine runs JavaScript: it is the only door to wazero and to the engine that wazero executes.
+//
+//	engine.go     Options, Engine: compile once per process
+//	imports.go    what the guest may call: host functions, the poll, six WASI functions, nothing else
+//	value.go      Value, the engine's NaN-boxed number
+//	instance.go   Instance: one guest memory, and the guarded way into it
+//	convert.go    values to Go and back
+//	text.go       strings, read and written in place; layout.go checks that this build has them where we think
+//	throw.go      exceptions, both ways
+//	call.go       calls, jobs, promises
+//	build.go      from nothing to something worth a snapshot: scripts, modules, Snapshot
+//	strip.go      scripts as bytecode of our own making, without their text
+//	module.go     resolution and loading of modules, also after the snapshot
+//	limits.go     CPU budget, interruption, memory
+//	image.go      Image: a snapshot that instances map copy-on-write
+//	imagefile.go  an Image as a file
+//	reset*.go     how an instance becomes byte for byte its image again
+//	memory*.go    linear memory on an address reservation that never moves
+//
+// Invariants. An Instance belongs to one goroutine at a time; only Interrupt may come from elsewhere. Whatever the
+// guest hands out (pointers, lengths, values) is a claim that is checked against the size of its memory. No public
+// method panics because of what a guest did: an instance that was stopped, ran out of memory or trapped is failed, all
+// its methods then return at once, and Reset or Close is all that is left to do with it. Guest memory is a view: a
+// slice of it is dead after the guest ran again.
+//
+// Not here: web classes, events, pools, module resolution rules. Package sandbox has them.
+package engine

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"edged/internal/fault"
+)
+
+// An image file is a cache: it is made anew when it is damaged or another engine's. It begins with a fixed head,
+//
+//	magic [8]byte, checksum of all that follows [8]byte, engine digest [32]byte, length of the rest uint64
+//
+// followed by the fields in the order of appendFields and the runs of pages that are not zero. All numbers are
+// little-endian.
+const (
+	imageMagic    = "edgimg\x00\x01" // the last byte is the format's version
+	imageHeadSize = 8 + 8 + 32 + 8
+	maxImageNames = 4096
+	maxImageRoots = 1024
+	maxImageBytes = 1 << 30
+)
+
+// ErrImage means that a file is no image for this engine: damaged, cut off, of another version or another engine.
+var ErrImage = fault.New(fault.Invalid, "engine.LoadImage", "not an image of this engine")
+
+// Save writes the image to path, whole or not at all, readable by its owner only. It is not synced: a file that a crash
+// cut short is found out by LoadImage.
+func (img *Image) Save(path string) error {
+	const op = "engine.Image.Save"
+	f, err := os.CreateTemp(filepath.Dir(path), ".image-*") // mode 0600
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, op, err)
+	}
+	_, err = f.Write(img.encode())
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, op, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+func (img *Image) encode() []byte {
+	b := make([]byte, imageHeadSize, imageHeadSize+int(img.ResidentBytes())+4096)
+	copy(b, imageMagic)
+	copy(b[16:], img.engine.digest[:])
+	b = img.appendFields(b)
+	binary.LittleEndian.PutUint64(b[48:], uint64(len(b)-imageHeadSize))
+	binary.LittleEndian.PutUint64(b[8:], xxhash.Sum64(b[16:]))
+	return b
+}
+
+func (img *Image) appendFields(b []byte) []byte {
+	u64 := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
+	block := func(p []byte) { u64(uint64(len(p))); b = append(b, p...) }
+	u64(img.size)
+	u64(img.sp)
+	for _, p := range img.known.addresses() {
+		u64(uint64(*p))
+	}
+	for _, v := range img.known.values() {
+		u64(uint64(*v))
+	}
+	u64(uint64(len(img.roots)))
+	for _, v := range img.roots {
+		u64(uint64(v))
+	}
+	names := img.moduleNames()
+	u64(uint64(len(names)))
+	for _, n := range names {
+		block([]byte(n))
+	}
+	u64(uint64(len(img.pages.tail)))
+	for _, t := range img.pages.tail {
+		u64(t.off)
+		block(t.data)
+	}
+	u64(img.pages.dense)
+	u64(uint64(len(img.pages.spans)))
+	for _, s := range img.pages.spans {
+		u64(s.from)
+		block(img.pages.image[s.from:s.to])
+	}
+	return b
+}
+
+func (k *known) addresses() []*uint32 {
+	return []*uint32{&k.runtime, &k.context, &k.scratch, &k.io}
+}
+
+func (k *known) values() []*Value {
+	out := []*Value{&k.host}
+	for i := range k.errors {
+		out = append(out, &k.errors[i])
+	}
+	return out
+}
+
+// LoadImage reads an image that Save wrote. The error wraps ErrImage for a file that is none for this engine, and
+// os.ErrNotExist where there is no file; then the caller builds the image anew.
+func (e *Engine) LoadImage(path string) (*Image, error) {
+	const op = "engine.LoadImage"
+	b, err := readBounded(path, maxImageBytes)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, op, err)
+	}
+	img, err := e.decode(b)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, op, errors.Join(ErrImage, err))
+	}
+	return img, nil
+}
+
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > limit {
+		return nil, fmt.Errorf("%d bytes are too many", st.Size())
+	}
+	b := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// decode trusts nothing: a checksum finds damage, and bounds are checked all the same.
+func (e *Engine) decode(b []byte) (*Image, error) {
+	switch {
+	case len(b) < imageHeadSize || string(b[:8]) != imageMagic:
+		return nil, errors.New("no image, or another format")
+	case binary.LittleEndian.Uint64(b[48:]) != uint64(len(b)-imageHeadSize):
+		return nil, errors.New("cut off")
+	case binary.LittleEndian.Uint64(b[8:]) != xxhash.Sum64(b[16:]):
+		return nil, errors.New("damaged")
+	case !bytes.Equal(b[16:48], e.digest[:]):
+		return nil, errors.New("another engine's")
+	}
+	return e.decodeFields(&imageReader{b: b[imageHeadSize:]})
+}
+
+func (e *Engine) decodeFields(r *imageReader) (*Image, error) {
+	img := &Image{engine: e, loaded: map[string]struct{}{}}
+	img.size = r.u64()
+	if img.size > uint64(e.opt.MaxMemoryBytes) || img.size%pageBytes != 0 {
+		return nil, errors.New("its memory is larger than this engine allows")
+	}
+	img.sp = r.upTo(img.size)
+	for _, p := range img.known.addresses() {
+		*p = uint32(r.upTo(img.size))
+	}
+	for _, v := range img.known.values() {
+		*v = Value(r.u64())
+	}
+	for range r.upTo(maxImageRoots) {
+		img.roots = append(img.roots, Value(r.u64()))
+	}
+	for range r.upTo(maxImageNames) {
+		img.loaded[string(r.block(maxModuleName))] = struct{}{}
+	}
+	var tail []tailPage
+	for range r.upTo(maxTailPages) {
+		t := tailPage{off: r.upTo(img.size)}
+		t.data = slices.Clone(r.block(uint64(pageSize)))
+		if t.off+uint64(len(t.data)) > img.size || t.off%uint64(pageSize) != 0 || len(t.data) != pageSize {
+			return nil, errors.New("a page lies outside its memory")
+		}
+		tail = append(tail, t)
+	}
+	dense := make(sparse, 0, 16)
+	length := r.upTo(img.size)
+	for range r.upTo(img.size / uint64(pageSize)) {
+		off := r.upTo(length)
+		data := r.block(length - off)
+		dense = append(dense, run{off, data})
+	}
+	if r.bad || len(r.b) != 0 || length%uint64(pageSize) != 0 {
+		return nil, errors.New("its fields make no sense")
+	}
+	p, err := newPages(dense, length, tail)
+	if err != nil {
+		return nil, err
+	}
+	img.pages = p
+	img.refs.Store(1)
+	return img, nil
+}
+
+// imageReader reads fields; once one is bad all are zero.
+type imageReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *imageReader) u64() uint64 {
+	if r.bad || len(r.b) < 8 {
+		r.bad = true
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(r.b)
+	r.b = r.b[8:]
+	return n
+}
+
+// upTo reads a number that must not be larger than limit.
+func (r *imageReader) upTo(limit uint64) uint64 {
+	n := r.u64()
+	if n > limit {
+		r.bad = true
+		return 0
+	}
+	return n
+}
+
+// block reads a counted block, a part of what the reader was given.
+func (r *imageReader) block(limit uint64) []byte {
+	n := r.upTo(limit)
+	if r.bad || n > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"time"
+
+	"edged/sandbox/engine/abi"
+	"edged/sandbox/event"
+)
+
+// limits is the stop-watch and the budget of one invocation.
+type limits struct {
+	budget  time.Duration // CPU that was left when the watch started
+	used    time.Duration // CPU of this invocation up to the last pause
+	started time.Duration // clock reading; meaningful while running
+	running bool
+	lazy    bool          // the poll started the watch because nobody had
+	stop    error         // why the guest must end; sticky
+	stopAt  time.Duration // when that was noticed
+	last    time.Duration // the previous poll since the watch started
+}
+
+// stopCause boxes the error of Interrupt for the atomic pointer.
+type stopCause struct{ err error }
+
+var epoch = time.Now()
+
+// clock is the monotonic time since the process started.
+func clock() time.Duration { return time.Since(epoch) }
+
+// Arm begins an invocation: it may use cpu of active time, nothing interrupts it, and its clock stands still. A guest
+// that nobody armed has one second.
+func (in *Instance) Arm(cpu time.Duration) {
+	in.stopped.Store(nil)
+	in.limits = limits{budget: cpu}
+}
+
+// Resume starts the CPU clock: the caller is about to run the guest. Bracket several calls with one Resume and one
+// Pause. A guest that runs on a stopped clock is still bounded, but time up to its first poll (about 0.1 ms) is not
+// counted.
+func (in *Instance) Resume() {
+	if !in.limits.running {
+		in.limits.running = true
+		in.limits.started = clock()
+		in.limits.last = in.limits.started
+	}
+}
+
+// Pause stops the CPU clock: the guest waits for something. A host function that waits calls it before, and Resume after.
+func (in *Instance) Pause() {
+	if !in.limits.running {
+		return
+	}
+	ran := clock() - in.limits.started
+	in.limits.used += ran
+	in.limits.budget -= ran
+	in.limits.running, in.limits.lazy = false, false
+}
+
+// CPU returns the active time of this invocation so far.
+func (in *Instance) CPU() time.Duration {
+	if in.limits.running {
+		return in.limits.used + clock() - in.limits.started
+	}
+	return in.limits.used
+}
+
+// Interrupt stops the guest at its next poll, at most about a millisecond away, with cause as the instance's failure; the
+// first cause counts. JavaScript cannot catch it, and no finally block runs. A guest that does not run now is stopped
+// as soon as it does. Safe for concurrent use; forgotten by Arm and Reset.
+func (in *Instance) Interrupt(cause error) {
+	in.stopped.CompareAndSwap(nil, &stopCause{cause})
+}
+
+// poll is called by the guest every few thousand loop turns and returns 1 to make JavaScript unwind. Native loops do not
+// look at the result: after the grace the whole guest call is unwound.
+func (in *Instance) poll() uint64 {
+	now := clock()
+	l := &in.limits
+	in.stats.Polls++
+	if !l.running {
+		l.running, l.lazy = true, true
+		l.started, l.last = now, now
+	}
+	if gap := now - l.last; gap > in.stats.MaxPollGap {
+		in.stats.MaxPollGap = gap
+	}
+	l.last = now
+	if l.stop == nil {
+		if cause := in.stopped.Load(); cause != nil {
+			l.stop, l.stopAt = cause.err, now
+		} else if now-l.started > l.budget {
+			l.stop, l.stopAt = event.ErrCPU, now
+		}
+	}
+	if l.stop == nil {
+		return 0
+	}
+	if now-l.stopAt > in.engine.opt.Grace {
+		in.fail(l.stop)
+		panic(errUnwind)
+	}
+	return 1
+}
+
+// SetMemoryLimit bounds the JavaScript heap in bytes; 0 takes the bound away. It is part of a snapshot. The instance's
+// memory as a whole stays under Options.MaxMemoryBytes in any case.
+func (in *Instance) SetMemoryLimit(n int64) {
+	if n <= 0 || n > maxMemoryPages*pageBytes {
+		n = 0
+	}
+	in.op(abi.QjsSetMemoryLimit, uint64(n))
+}
+
+// HeapBytes returns what the JavaScript heap holds now.
+func (in *Instance) HeapBytes() int64 { return int64(in.opPtr(abi.QjsGetAllocatedSize)) }
+
+// Stats counts what an instance did since it was made. Resets do not clear it.
+type Stats struct {
+	Polls       uint64        // times the guest looked whether it must stop
+	MaxPollGap  time.Duration // longest active time between two polls
+	Resets      uint64
+	PagesCopied uint64 // restored by copying
+	BytesFreed  uint64 // restored by giving pages back to the system
+	LastPages   int    // restored by the last reset, both ways
+}
+
+// Stats returns the counters.
+func (in *Instance) Stats() Stats { return in.stats }

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"edged/internal/fault"
+	"edged/sandbox/event"
+)
+
+// ResetMethod is a way to find the pages that a guest has written.
+type ResetMethod uint8
+
+// The methods, best first.
+const (
+	ResetBest  ResetMethod = iota // the best that works here
+	ResetScan                     // ask the kernel for written pages (PAGEMAP_SCAN, Linux 6.7)
+	ResetRead                     // read the kernel's page table (/proc/self/pagemap)
+	ResetWhole                    // copy the whole image; works everywhere
+)
+
+// String returns the method's name.
+func (r ResetMethod) String() string {
+	switch r {
+	case ResetScan:
+		return "scan"
+	case ResetRead:
+		return "read"
+	case ResetWhole:
+		return "whole"
+	}
+	return "best"
+}
+
+// ErrGrown means that the instance's memory outgrew its image. WebAssembly memory never shrinks: close the instance.
+var ErrGrown = fault.New(fault.Limited, "engine", "the memory outgrew its image")
+
+// longRun is where giving pages back becomes cheaper than copying them. Giving back is dear (a lock shared by all threads,
+// and interrupts to the other cores), but keeps an instance that once needed much from holding it for ever.
+const longRun = 256 << 10
+
+// deepStack is how much of the C stack may be dirty before the call handles go: wazero keeps a native stack of up to 15
+// MB for each, as deep as the deepest recursion was.
+const deepStack = 128 << 10
+
+// Reset makes a clone byte for byte its image again, except for the state of Math.random, which is made anew. It also
+// clears User, OnRejection and all limits; Loader stays. Errors: ErrGrown, or Internal for an instance that a bug of a
+// host function broke; after either the instance can only be closed.
+func (in *Instance) Reset() error {
+	const op = "engine.Reset"
+	switch {
+	case in.image == nil || in.closed || in.depth != 0:
+		return fault.New(fault.Internal, op, "the instance is no clone, closed or running")
+	case in.broken:
+		return fault.Wrap(fault.Internal, op, in.failure)
+	case uint64(len(in.mem.view())) != in.image.size:
+		in.fail(event.ErrMemory)
+		return ErrGrown
+	}
+	w := restored{in: in}
+	if err := w.restore(in.mem, in.engine); err != nil {
+		in.broken = true
+		in.fail(fault.Wrap(fault.Internal, op, err))
+		return in.failure
+	}
+	if w.pages > 0 && w.lowest+deepStack < in.image.sp {
+		for _, f := range in.frames {
+			f.fn = nil
+		}
+	}
+	in.User, in.OnRejection = nil, nil
+	in.pristine()
+	in.stats.Resets++
+	in.stats.LastPages = w.pages
+	return nil
+}
+
+// restored counts one reset.
+type restored struct {
+	in     *Instance
+	pages  int
+	lowest uint64 // lowest dirty address, meaningful if pages is not 0
+}
+
+func (w *restored) restore(m *memory, e *Engine) error {
+	if e.reset == ResetWhole {
+		w.all(m)
+		return nil
+	}
+	list, err := m.written(&e.table, e.reset)
+	for _, s := range list {
+		w.run(m, s.from, s.to)
+	}
+	return err
+}
+
+// run restores [from, to), whole pages inside the memory, in rising order.
+func (w *restored) run(m *memory, from, to uint64) {
+	n := to - from
+	if w.pages == 0 {
+		w.lowest = from
+	}
+	w.pages += int(n) / pageSize
+	if n >= longRun && m.giveBack(from, to) {
+		w.in.stats.BytesFreed += n
+	} else {
+		m.copyBack(from, to)
+		w.in.stats.PagesCopied += n / uint64(pageSize)
+	}
+	for _, t := range m.from.tail {
+		if t.off >= from && t.off < to {
+			copy(m.cur[t.off:], t.data)
+		}
+	}
+}
+
+// copyBack overwrites [from, to) with the image, or zero above it.
+func (m *memory) copyBack(from, to uint64) {
+	split := min(max(from, m.from.dense), to)
+	if from < split {
+		copy(m.cur[from:split], m.from.image[from:split])
+	}
+	clear(m.cur[split:to])
+}
+
+// all restores everything, written or not.
+func (w *restored) all(m *memory) {
+	sp := w.in.image.sp
+	w.pages, w.lowest = int(m.from.dense)/pageSize, sp
+	if deep := sp - min(deepStack, sp); deep <= uint64(len(m.cur)) && !isZero(m.cur[:deep]) {
+		w.lowest = 0 // an image's stack is wiped, so this is an invocation's
+	}
+	w.in.stats.PagesCopied += uint64(w.pages)
+	m.copyAll(uint64(len(m.cur)))
+}
+
+// copyAll is the reset that needs to know nothing.
+func (m *memory) copyAll(size uint64) {
+	dense := min(m.from.dense, size)
+	m.copyBack(0, dense)
+	if dense < size && !m.giveBack(dense, size) {
+		clear(m.cur[dense:size])
+	}
+	for _, t := range m.from.tail {
+		copy(m.cur[t.off:], t.data)
+	}
+}
+
+// chooseReset takes the wanted method if it works on this machine, or the best that does. in is a clone.
+func (e *Engine) chooseReset(in *Instance) error {
+	list := []ResetMethod{ResetScan, ResetRead, ResetWhole}
+	if e.opt.Reset != ResetBest {
+		list = []ResetMethod{e.opt.Reset}
+	}
+	var errs []error
+	for _, r := range list {
+		e.reset = r
+		err := in.tryReset()
+		if err == nil {
+			return nil
+		}
+		in.broken = false
+		errs = append(errs, fmt.Errorf("reset by %v: %w", r, err))
+	}
+	return errors.Join(errs...)
+}
+
+// tryReset spoils a page of each kind and looks whether all of them come back.
+func (in *Instance) tryReset() error {
+	spots := []uint64{uint64(in.known.io), in.image.size - 1, min(in.image.pages.dense, in.image.size-1)}
+	for _, t := range in.image.pages.tail {
+		spots = append(spots, t.off)
+	}
+	before := make([]byte, len(spots))
+	for i, at := range spots {
+		before[i] = in.mem.cur[at]
+	}
+	for _, at := range spots {
+		in.mem.cur[at] = ^in.mem.cur[at]
+	}
+	if err := in.Reset(); err != nil {
+		return err
+	}
+	for i, at := range spots {
+		if in.mem.cur[at] != before[i] {
+			return fmt.Errorf("the byte at %#x was not restored", at)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package sandbox
+
+import (
+	"sync"
+	"time"
+
+	"edged/sandbox/engine"
+	"edged/sandbox/event"
+)
+
+// guest is one engine instance and the invocation in it. It belongs to the goroutine that took it from the pool; the
+// exceptions are marked.
+type guest struct {
+	box *Sandbox
+	in  *engine.Instance
+
+	version    *Version // whose image the instance holds; nil among the spares
+	next, prev *guest   // in the version's list of guests at work; its lock guards them
+	origin     event.Origin
+	since      time.Time // when it was last given back
+	served     int       // invocations since the last reset (isolation worker)
+	born       time.Time // of that state
+
+	onReject func(promise, reason engine.Value, handled bool) // made once: a method value would be made per invocation
+	alarm    *time.Timer                                      // made when an invocation first waits, kept for the next
+
+	call // the invocation; zeroed after each
+}
+
+// call is the state of one invocation.
+type call struct {
+	gone     <-chan struct{} // closed when the client leaves; nil once that does not matter any more
+	left     bool            // the client has left
+	running  bool            // a slot is held and the guest's clock runs
+	deadline time.Time       // of the present stage; zero means none
+	watch    *watch          // stops a guest that would run past the deadline
+
+	promise  engine.Value // what the handler, or the module's evaluation, returned
+	followed bool         // it was asked whether it is a thenable
+
+	timers     timers
+	ended      chan completion // room for every operation that may be open, so that no sender waits
+	operations int             // begun and not yet settled
+	lastID     int32
+
+	signalUsed bool
+	body       bodyState
+	stream     *stream
+	thrown     *engine.ScriptError // the last exception that nobody caught
+	namespace  engine.Value        // of the main module (loads)
+	lost       []rejection         // promises that were rejected and that nobody handles, so far
+	broken     bool                // a bug of ours interrupted it; not to be used again
+}
+
+// completion is the end of a host operation. settle makes the value in the guest and reports whether it is a success.
+type completion struct {
+	id     int32
+	settle func(g *guest) (v engine.Value, ok bool)
+}
+
+// rejection keeps both values alive until somebody handles the promise or the report is written.
+type rejection struct{ promise, reason engine.Value }
+
+const maxRejections = 32 // kept at once; more are counted as one
+
+func newGuest(s *Sandbox, in *engine.Instance, origin event.Origin) *guest {
+	g := &guest{box: s, in: in, origin: origin, born: time.Now()}
+	g.onReject = g.onRejection
+	return g
+}
+
+// begin makes the guest ready for an invocation or a load.
+func (g *guest) begin(gone <-chan struct{}, wall time.Duration) {
+	g.gone = gone
+	g.deadline = time.Now().Add(wall)
+	g.in.User, g.in.Loader, g.in.OnRejection = g, g.version.loader, g.onReject
+	g.in.Arm(g.box.opt.MaxCPU)
+}
+
+// enter takes a slot and starts the guest's clock. It fails when the version is being stopped, the client left before
+// anything began, or the deadline passed.
+func (g *guest) enter() error {
+	if g.running {
+		return nil
+	}
+	select {
+	case g.box.slots <- struct{}{}:
+	default:
+		if err := g.queue(); err != nil {
+			return err
+		}
+	}
+	g.running = true
+	select {
+	case <-g.version.kill:
+		g.leave()
+		return errShutdown
+	default:
+	}
+	g.in.Resume()
+	if g.deadline.IsZero() {
+		return nil
+	}
+	// The engine watches CPU by itself; a watch of our own is needed only if the deadline comes first.
+	left := time.Until(g.deadline)
+	if left <= 0 {
+		g.leave()
+		return event.ErrWall
+	}
+	if left < g.box.opt.MaxCPU-g.in.CPU() {
+		g.watch = startWatch(g.in, left)
+	}
+	return nil
+}
+
+// queue waits for a slot, as long as the deadline allows.
+func (g *guest) queue() error {
+	var late <-chan time.Time
+	if !g.deadline.IsZero() {
+		late = g.wakeAt(g.deadline)
+		defer g.alarm.Stop()
+	}
+	select {
+	case g.box.slots <- struct{}{}:
+		return nil
+	case <-g.version.kill:
+		return errShutdown
+	case <-late:
+		return event.ErrWall
+	}
+}
+
+// leave stops the clock and gives the slot to somebody else.
+func (g *guest) leave() {
+	if !g.running {
+		return
+	}
+	if g.watch != nil {
+		g.watch.stop()
+		g.watch = nil
+	}
+	g.in.Pause()
+	g.running = false
+	<-g.box.slots
+}
+
+// wakeAt sets the guest's one timer.
+func (g *guest) wakeAt(at time.Time) <-chan time.Time {
+	if g.alarm == nil {
+		g.alarm = time.NewTimer(time.Until(at))
+	} else {
+		g.alarm.Reset(time.Until(at))
+	}
+	return g.alarm.C
+}
+
+// watch interrupts a running guest after a while. stop returns when it certainly will not any more, so that it cannot
+// hit the guest's next invocation.
+type watch struct {
+	timer *time.Timer
+	fired sync.WaitGroup
+}
+
+func startWatch(in *engine.Instance, after time.Duration) *watch {
+	w := &watch{}
+	w.fired.Add(1)
+	w.timer = time.AfterFunc(after, func() {
+		defer w.fired.Done()
+		in.Interrupt(event.ErrWall)
+	})
+	return w
+}
+
+func (w *watch) stop() {
+	if !w.timer.Stop() {
+		w.fired.Wait()
+	}
+}
+
+// restore brings the guest back to where an invocation begins and reports whether it can be used again. The invocation must be over.
+func (g *guest) restore() bool {
+	broken := g.broken
+	g.served++
+	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
+		g.served < g.box.opt.ReuseRequests && time.Since(g.born) < g.box.opt.ReuseFor && g.version.reusable()
+	if keep {
+		keep = g.clearCall()
+	}
+	clear(g.lost)
+	g.timers.reset()
+	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0]}
+	if keep {
+		return true
+	}
+	if broken || g.in.Reset() != nil {
+		return false
+	}
+	g.served, g.born = 0, time.Now()
+	m, stats := g.box.opt.Metrics, g.in.Stats()
+	m.resets.Inc()
+	m.pages.Add(float64(stats.LastPages))
+	m.gap(stats.MaxPollGap)
+	return true
+}
+
+// clearCall ends, in a guest that keeps its state, what belongs to the invocation alone.
+func (g *guest) clearCall() bool {
+	for _, r := range g.lost {
+		g.in.Free(r.promise)
+		g.in.Free(r.reason)
+	}
+	g.in.Free(g.promise)
+	g.in.Arm(g.box.opt.MaxCPU)
+	v, err := g.in.Call(g.version.entries[entryEnd], engine.Undefined)
+	g.in.Free(v)
+	if err != nil {
+		return false
+	}
+	// Jobs that the invocation left must not run in the next one's time.
+	_, err = g.in.RunJobs(maxJobsAtOnce)
+	return err == nil && !g.in.JobsPending() && g.in.HeapBytes() < g.box.opt.MaxMemoryBytes/2
+}
+
+func guestOf(in *engine.Instance) *guest { return in.User.(*guest) }
+
+// onRejection is called by the engine while the guest runs.
+func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
+	if !handled {
+		if len(g.lost) < maxRejections {
+			g.lost = append(g.lost, rejection{g.in.Dup(promise), g.in.Dup(reason)})
+		}
+		return
+	}
+	for i, r := range g.lost {
+		if r.promise == promise {
+			g.in.Free(r.promise)
+			g.in.Free(r.reason)
+			g.lost[i] = g.lost[len(g.lost)-1]
+			g.lost = g.lost[:len(g.lost)-1]
+			return
+		}
+	}
+}
+
+// reusable reports whether the version still takes invocations.
+func (v *Version) reusable() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.retired
+}

@@ -1,0 +1,18 @@
+// Package hostapi holds the host functions behind the web classes of the prelude: what is too heavy for JavaScript.
+//
+//	table.go      Table: the functions in their order, which stored images rely on
+//	url.go        URLs, over the pure core whatwgurl
+//	encoding.go   TextEncoder and TextDecoder
+//	utf.go        the UTF-8 and UTF-16 decoders of the Encoding standard
+//	legacy.go     the other encodings: single-byte and multi-byte tables
+//	iso2022jp.go  the one with a memory
+//	crypto.go     random values and digests
+//	clone.go      what structuredClone must know about an object
+//	headers.go    the checks of header names and values
+//	log.go        console; Console, which the current invocation implements
+//
+// Invariants: only the prelude calls these functions, yet every argument is checked: a wrong one throws a TypeError and
+// nothing else. No function waits. No slice of guest memory is kept.
+//
+// Not here: timers, bodies, events (package sandbox), the classes themselves (sandbox/prelude).
+package hostapi

@@ -1,0 +1,29 @@
+package hostapi
+
+import "edged/sandbox/engine"
+
+// Table returns the host functions of the web classes. Stored images hold positions in it: append only, behind the last.
+func Table() []engine.Host {
+	return []engine.Host{
+		{Name: "log", Argc: 2, Fn: hostLog},
+		{Name: "urlParse", Argc: 3, Fn: hostURLParse},
+		{Name: "urlSet", Argc: 4, Fn: hostURLSet},
+		{Name: "percentDecode", Argc: 1, Fn: hostPercentDecode},
+		{Name: "utf8Encode", Argc: 1, Fn: hostUTF8Encode},
+		{Name: "utf8EncodeInto", Argc: 3, Fn: hostUTF8EncodeInto},
+		{Name: "utf8Decode", Argc: 2, Fn: hostUTF8Decode},
+		{Name: "encodingName", Argc: 1, Fn: hostEncodingName},
+		{Name: "decode", Argc: 4, Fn: hostDecode},
+		{Name: "randomFill", Argc: 1, Fn: hostRandomFill},
+		{Name: "randomUUID", Argc: 0, Fn: hostRandomUUID},
+		{Name: "digest", Argc: 2, Fn: hostDigest},
+		{Name: "classID", Argc: 1, Fn: hostClassID},
+		{Name: "headerName", Argc: 1, Fn: hostHeaderName},
+		{Name: "headerValue", Argc: 1, Fn: hostHeaderValue},
+	}
+}
+
+// badArgument is the one answer to a call that the prelude never makes.
+func badArgument(in *engine.Instance, name string) engine.Value {
+	return in.ThrowType("host." + name + ": wrong arguments")
+}

@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"time"
+
+	"edged/sandbox/engine"
+	"edged/sandbox/hostapi"
+)
+
+// hostTable returns every host function of a guest, this room's own behind those of the web classes. Images hold
+// positions in it; the engine's digest covers it, so that a changed table makes old images unusable and not wrong.
+func hostTable() []engine.Host {
+	return append(hostapi.Table(), []engine.Host{
+		{Name: "timerSet", Argc: 2, Fn: hostTimerSet},
+		{Name: "timerClear", Argc: 1, Fn: hostTimerClear},
+		{Name: "bodyPull", Argc: 0, Fn: func(in *engine.Instance, _ []engine.Value) engine.Value { return guestOf(in).pullBody() }},
+		{Name: "bodyCancel", Argc: 0, Fn: hostBodyCancel},
+		{Name: "signalUsed", Argc: 0, Fn: hostSignalUsed},
+		{Name: "report", Argc: 2, Fn: hostReport},
+	}...)
+}
+
+// timerSet(id, milliseconds)
+func hostTimerSet(in *engine.Instance, args []engine.Value) engine.Value {
+	g := guestOf(in)
+	id, ok1 := args[0].Int()
+	ms, ok2 := args[1].Int()
+	if !ok1 || !ok2 || ms < 0 {
+		return in.ThrowType("timerSet wants two numbers")
+	}
+	if g.timers.len() >= g.box.opt.MaxTimers {
+		return in.ThrowRange("too many timers")
+	}
+	g.timers.set(id, time.Now().Add(time.Duration(ms)*time.Millisecond))
+	return engine.Undefined
+}
+
+// timerClear(id)
+func hostTimerClear(in *engine.Instance, args []engine.Value) engine.Value {
+	if id, ok := args[0].Int(); ok {
+		guestOf(in).timers.clear(id)
+	}
+	return engine.Undefined
+}
+
+func hostBodyCancel(in *engine.Instance, _ []engine.Value) engine.Value {
+	guestOf(in).cancelBody()
+	return engine.Undefined
+}
+
+// signalUsed: somebody may listen for the client's leaving.
+func hostSignalUsed(in *engine.Instance, _ []engine.Value) engine.Value {
+	guestOf(in).signalUsed = true
+	return engine.Undefined
+}
+
+// report(what, text): something failed that belongs to nobody's promise.
+func hostReport(in *engine.Instance, args []engine.Value) engine.Value {
+	what, _ := in.String(args[0])
+	text, _ := in.String(args[1])
+	guestOf(in).version.console(LevelUncaught, what+": "+text)
+	return engine.Undefined
+}
+
+var _ hostapi.Console = (*guest)(nil)
+
+// Console is where host functions write what the worker logs. The levels are the first of ours.
+func (g *guest) Console(level int, text string) { g.version.console(Level(level), text) }

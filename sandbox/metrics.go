@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"edged/internal/fault"
+	"edged/internal/meter"
+	"edged/sandbox/event"
+)
+
+// Metrics counts what the room does. One Sandbox per Metrics.
+type Metrics struct {
+	outcomes   map[string]prometheus.Counter
+	ok         prometheus.Counter
+	other      prometheus.Counter
+	duration   prometheus.Histogram
+	cpu        prometheus.Counter
+	origins    [3]prometheus.Counter
+	resets     prometheus.Counter
+	pages      prometheus.Counter
+	panics     prometheus.Counter
+	logDropped prometheus.Counter
+	builds     map[string]prometheus.Counter
+	buildTime  prometheus.Histogram
+
+	box     atomic.Pointer[Sandbox] // read by the gauges
+	pollGap atomic.Int64            // nanoseconds, the largest seen
+}
+
+// The outcomes of an invocation that have a name of their own.
+var outcomeNames = []*fault.Named{event.ErrWorker, event.ErrCPU, event.ErrWall, event.ErrMemory,
+	event.ErrNotServing, event.ErrOverloaded, event.ErrDraining}
+
+const (
+	outcomeOK    = "ok"
+	outcomeLeft  = "client_left"
+	outcomeOther = "internal"
+
+	buildMade   = "made"   // evaluated
+	buildStored = "stored" // read from the image store
+	buildFailed = "failed"
+)
+
+// NewMetrics registers the room's metrics with reg; nil registers nowhere.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	f := meter.For(reg, "sandbox")
+	names := []string{outcomeOK, outcomeLeft, outcomeOther}
+	for _, n := range outcomeNames {
+		names = append(names, n.Error())
+	}
+	m := &Metrics{
+		outcomes:   f.CounterBy("invocations_total", "Invocations by how they ended.", "outcome", names...),
+		duration:   f.Histogram("head_seconds", "From taking an invocation to its response head."),
+		cpu:        f.Counter("cpu_seconds_total", "Active time of guests."),
+		resets:     f.Counter("resets_total", "Sandboxes brought back to their image."),
+		pages:      f.Counter("reset_pages_total", "Pages that resets restored."),
+		panics:     f.Counter("panics_total", "Bugs of this program that ended one invocation."),
+		logDropped: f.Counter("log_dropped_total", "Log entries of workers that were over their rate."),
+		builds:     f.CounterBy("images_total", "Images by where they came from.", "source", buildMade, buildStored, buildFailed),
+		buildTime:  f.Histogram("image_build_seconds", "From a version's modules to its image."),
+	}
+	m.ok, m.other = m.outcomes[outcomeOK], m.outcomes[outcomeOther]
+	by := f.CounterBy("acquired_total", "Invocations by where their sandbox came from.", "origin",
+		event.Cold.String(), event.Warm.String(), event.Hot.String())
+	for _, o := range []event.Origin{event.Cold, event.Warm, event.Hot} {
+		m.origins[o] = by[o.String()]
+	}
+	f.GaugeFunc("instances", "Sandboxes that exist.", func() float64 { live, _ := m.instances(); return float64(live) })
+	f.GaugeFunc("instances_spare", "Sandboxes without a version.", func() float64 { _, spare := m.instances(); return float64(spare) })
+	f.GaugeFunc("versions", "Versions that are open, each with one image.", func() float64 {
+		if s := m.box.Load(); s != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return float64(len(s.versions))
+		}
+		return 0
+	})
+	f.GaugeFunc("poll_gap_seconds", "Longest time so far in which a guest could not be stopped.", func() float64 {
+		return time.Duration(m.pollGap.Load()).Seconds()
+	})
+	return m
+}
+
+func (m *Metrics) observe(s *Sandbox) { m.box.Store(s) }
+
+func (m *Metrics) instances() (live, spare int) {
+	if s := m.box.Load(); s != nil {
+		return s.Instances()
+	}
+	return 0, 0
+}
+
+// served counts one invocation.
+func (m *Metrics) served(start time.Time, err error) {
+	m.duration.Observe(time.Since(start).Seconds())
+	switch {
+	case err == nil:
+		m.ok.Inc()
+	case fault.CodeOf(err) == fault.Canceled:
+		m.outcomes[outcomeLeft].Inc()
+	default:
+		if c, ok := m.outcomes[fault.NameOf(err)]; ok {
+			c.Inc()
+		} else {
+			m.other.Inc()
+		}
+	}
+}
+
+// gap keeps the largest poll gap.
+func (m *Metrics) gap(d time.Duration) {
+	for {
+		was := m.pollGap.Load()
+		if int64(d) <= was || m.pollGap.CompareAndSwap(was, int64(d)) {
+			return
+		}
+	}
+}

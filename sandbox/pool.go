@@ -1,0 +1,225 @@
+package sandbox
+
+import (
+	"slices"
+	"time"
+
+	"edged/sandbox/event"
+)
+
+// maxSpare bounds the sandboxes that wait for whatever version misses next.
+const maxSpare = 64
+
+var (
+	errRetired  = event.ErrNotServing.New("sandbox.Serve", "the version has been retired")
+	errCrowded  = event.ErrOverloaded.New("sandbox.Serve", "every sandbox of this node is in use")
+	errShutdown = event.ErrDraining.New("sandbox.Serve", "the sandbox room is closed")
+)
+
+// acquire takes a sandbox for one invocation: a ready one of this version, else a spare one onto which the version's
+// image is mapped, else a new one, else the one that another version can miss. It never waits.
+func (v *Version) acquire() (*guest, error) {
+	v.mu.Lock()
+	if v.retired {
+		v.mu.Unlock()
+		return nil, errRetired
+	}
+	if n := len(v.ready); n > 0 {
+		g := v.ready[n-1]
+		v.ready[n-1] = nil
+		v.ready = v.ready[:n-1]
+		v.enlistLocked(g)
+		v.mu.Unlock()
+		g.origin = event.Hot
+		return g, nil
+	}
+	v.mu.Unlock()
+	g, err := v.obtain()
+	if err != nil {
+		return nil, err
+	}
+	g.version, g.served, g.born = v, 0, time.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.retired { // in the meantime; the guest has run nothing
+		v.box.giveSpare(g)
+		return nil, errRetired
+	}
+	v.enlistLocked(g)
+	return g, nil
+}
+
+// obtain is acquire's slow way: the guest it returns holds this version's image.
+func (v *Version) obtain() (*guest, error) {
+	g, err := v.box.takeSpare()
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		g.origin = event.Warm
+		if err := g.in.Remap(v.image); err == nil {
+			return g, nil
+		}
+		g.in.Close() // a fresh one takes its place, and its count
+	}
+	return v.box.create(v)
+}
+
+// release gives a guest back after its invocation ended. The guest is byte for byte its image again before anybody else
+// can have it; one that cannot be restored is closed.
+func (v *Version) release(g *guest) {
+	whole := g.restore()
+	v.mu.Lock()
+	v.delistLocked(g)
+	retired := v.retired
+	if whole && !retired {
+		g.since = time.Now()
+		v.ready = append(v.ready, g)
+		v.active--
+		v.mu.Unlock()
+		return
+	}
+	v.mu.Unlock()
+	if whole {
+		v.box.giveSpare(g)
+	} else {
+		v.box.discard(g)
+	}
+	v.mu.Lock() // the invocation has ended only now: whoever waits for that may free what the guest stood on
+	defer v.mu.Unlock()
+	v.active--
+	if v.retired && v.active == 0 {
+		close(v.empty)
+	}
+}
+
+// The guests that are at work are a list through the guests themselves: nothing is allocated per invocation.
+
+func (v *Version) enlistLocked(g *guest) {
+	g.next, g.prev = v.first, nil
+	if v.first != nil {
+		v.first.prev = g
+	}
+	v.first = g
+	v.active++
+}
+
+func (v *Version) delistLocked(g *guest) {
+	if g.prev != nil {
+		g.prev.next = g.next
+	} else {
+		v.first = g.next
+	}
+	if g.next != nil {
+		g.next.prev = g.prev
+	}
+	g.next, g.prev = nil, nil
+}
+
+// takeSpare returns a sandbox without work, nil if a new one may be made instead (it is then counted already).
+func (s *Sandbox) takeSpare() (*guest, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errShutdown
+	}
+	if n := len(s.spare); n > 0 {
+		g := s.spare[n-1]
+		s.spare[n-1] = nil
+		s.spare = s.spare[:n-1]
+		s.mu.Unlock()
+		return g, nil
+	}
+	if s.live < s.opt.MaxInstances {
+		s.live++
+		s.mu.Unlock()
+		return nil, nil
+	}
+	versions := s.versionsLocked()
+	s.mu.Unlock()
+	for _, v := range versions {
+		if g := v.surrender(); g != nil {
+			return g, nil
+		}
+	}
+	return nil, errCrowded
+}
+
+// surrender takes the ready guest that this version used least recently, nil if none is ready.
+func (v *Version) surrender() *guest {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.ready) == 0 {
+		return nil
+	}
+	g := v.ready[0]
+	v.ready = slices.Delete(v.ready, 0, 1)
+	return g
+}
+
+// create makes a guest whose place takeSpare has counted.
+func (s *Sandbox) create(v *Version) (*guest, error) {
+	in, err := s.engine.Clone(v.image)
+	if err != nil {
+		s.mu.Lock()
+		s.live--
+		s.mu.Unlock()
+		return nil, err
+	}
+	return newGuest(s, in, event.Cold), nil
+}
+
+// discard closes a guest that nobody can use again.
+func (s *Sandbox) discard(g *guest) {
+	g.in.Close()
+	s.mu.Lock()
+	s.live--
+	s.mu.Unlock()
+}
+
+// giveSpare keeps a guest for any version, or closes it if enough are kept.
+func (s *Sandbox) giveSpare(g *guest) {
+	g.version = nil
+	g.since = time.Now()
+	s.mu.Lock()
+	if !s.closed && len(s.spare) < maxSpare {
+		s.spare = append(s.spare, g)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	s.discard(g)
+}
+
+// trim moves guests that had no work since before to the spares and closes spares of that age.
+func (s *Sandbox) trim(before time.Time) {
+	s.mu.Lock()
+	versions := s.versionsLocked()
+	n := stale(s.spare, before)
+	old := slices.Clone(s.spare[:n])
+	s.spare = slices.Delete(s.spare, 0, n)
+	s.mu.Unlock()
+	for _, g := range old {
+		s.discard(g)
+	}
+	for _, v := range versions {
+		v.mu.Lock()
+		n := stale(v.ready, before)
+		old := slices.Clone(v.ready[:n])
+		v.ready = slices.Delete(v.ready, 0, n)
+		v.mu.Unlock()
+		for _, g := range old {
+			s.giveSpare(g)
+		}
+	}
+}
+
+// stale counts the guests at the front of a last-in-first-out list that nobody used since before. The list is ordered by
+// that time: a guest moves to the back when it is used.
+func stale(list []*guest, before time.Time) int {
+	n := 0
+	for n < len(list) && list[n].since.Before(before) {
+		n++
+	}
+	return n
+}

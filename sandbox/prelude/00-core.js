@@ -1,0 +1,48 @@
+// Shared ground of all files: built-ins captured before user code can replace them, globals, asynchronous host operations.
+
+const CorePromise = Promise;
+const coreApply = Reflect.apply;
+const coreDefine = Object.defineProperty;
+const coreDescriptor = Object.getOwnPropertyDescriptor;
+const corePrototypeOf = Object.getPrototypeOf;
+const coreCreate = Object.create;
+const coreObjectPrototype = Object.prototype;
+const coreHasOwn = Object.hasOwn;
+const coreParse = JSON.parse;
+const coreResolve = Promise.resolve.bind(Promise);
+const coreThen = Function.prototype.call.bind(Promise.prototype.then);
+
+// Defines a global as the standards want them: writable, configurable, not enumerable.
+function expose(name, value) {
+  coreDefine(globalThis, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
+}
+
+// Host operations that have not ended: number -> [resolve, reject]. The host gives the numbers and calls settle.
+let coreOperations = { __proto__: null };
+
+// Returns a promise for the host operation `id`, which a host function has just begun.
+function pending(id) {
+  return new CorePromise((resolve, reject) => { coreOperations[id] = [resolve, reject]; });
+}
+
+// Called by the host when operation `id` has ended. An operation that nobody waits for any more is ignored.
+function settle(id, ok, value) {
+  const waiting = coreOperations[id];
+  if (waiting === undefined) return;
+  delete coreOperations[id];
+  waiting[ok ? 0 : 1](value);
+}
+
+// Text for the log: what was thrown, with its stack. User code may run (getters, toString), so it may throw in its turn.
+function coreDescribe(thrown) {
+  try {
+    if (typeof thrown === 'object' && thrown !== null && ('stack' in thrown || 'message' in thrown)) {
+      const head = `${thrown.name}: ${thrown.message}`;
+      const stack = thrown.stack;
+      return typeof stack === 'string' && stack !== '' ? `${head}\n${stack}` : head;
+    }
+    return typeof thrown === 'string' ? thrown : String(thrown);
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}

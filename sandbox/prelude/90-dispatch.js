@@ -1,0 +1,185 @@
+// How the host enters: adopting the main module, one invocation, its bodies, its end. The last statement hands the host
+// its entries; package sandbox knows them by position.
+
+const dispatchSlot = Symbol('context');
+const dispatchHandlerNames = ['fetch', 'scheduled', 'queue'];
+const dispatchHandlers = { __proto__: null };
+let dispatchTarget; // the default export: `this` of every handler
+
+// The running invocation, null between two. An object that outlived its invocation knows by it that its time is over.
+let invocation = null;
+
+// Takes the main module's namespace. Returns the names of its handlers, joined by commas, or null if its default export
+// is missing or is not a plain object. Accessors do not count and are not called.
+function dispatchAdopt(namespace) {
+  if (coreDescriptor(namespace, 'default') === undefined) return null;
+  const target = namespace.default;
+  if (typeof target !== 'object' || target === null) return null;
+  const prototype = corePrototypeOf(target);
+  if (prototype !== coreObjectPrototype && prototype !== null) return null;
+  let names = '';
+  for (let i = 0; i < dispatchHandlerNames.length; i++) {
+    const name = dispatchHandlerNames[i];
+    const found = coreDescriptor(target, name);
+    if (found === undefined || !coreHasOwn(found, 'value') || typeof found.value !== 'function') continue;
+    dispatchHandlers[name] = found.value;
+    names = names === '' ? name : `${names},${name}`;
+  }
+  dispatchTarget = target;
+  return names;
+}
+
+// Called once after the user's modules were evaluated: nothing that they left waiting is part of the snapshot. Then it
+// walks the way of a request without user code, so that the first invocations need not build what all of them share.
+function dispatchSeal() {
+  coreOperations = { __proto__: null };
+  timerForget();
+  timerLast = 0;
+  try {
+    for (let i = 0; i < 3; i++) {
+      invocation = dispatchInvocation(0);
+      const request = newIncomingRequest('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', 0, 0);
+      request.headers.get('accept');
+      dispatchContext(invocation);
+      responseParts(new Response('warm', { headers: { 'x-warm': '1' } }));
+    }
+  } catch {
+    // User code has bent what this needs; invocations will show it better.
+  } finally {
+    invocation = null;
+  }
+}
+
+function dispatchInvocation(bodyKind) {
+  return { waits: 0, bodyKind, signal: null, gone: false, reader: null };
+}
+
+class ExecutionContext {
+  constructor() { throw new TypeError('Illegal constructor'); }
+
+  waitUntil(promise) {
+    const mine = typeof this === 'object' && this !== null ? this[dispatchSlot] : undefined;
+    if (mine === undefined) throw new TypeError('Illegal invocation');
+    if (arguments.length === 0) throw new TypeError("Failed to execute 'waitUntil': 1 argument required");
+    if (mine !== invocation) {
+      const expired = new Error('the execution context has expired');
+      expired.name = 'context_expired';
+      throw expired;
+    }
+    const settled = coreResolve(promise);
+    mine.waits++;
+    coreThen(settled, () => { mine.waits--; }, (reason) => {
+      mine.waits--;
+      host.report('waitUntil', coreDescribe(reason));
+    });
+  }
+}
+coreDefine(ExecutionContext.prototype, Symbol.toStringTag, { __proto__: null, value: 'ExecutionContext', configurable: true });
+
+function dispatchContext(mine) {
+  const ctx = coreCreate(ExecutionContext.prototype);
+  ctx[dispatchSlot] = mine;
+  return ctx;
+}
+
+// Begins an invocation of the fetch handler and returns what the handler returned.
+function dispatchFetch(method, url, headers, bodyKind, length, vars) {
+  const mine = invocation = dispatchInvocation(bodyKind);
+  const request = newIncomingRequest(method, url, headers, bodyKind, length);
+  const env = vars === undefined ? {} : coreParse(vars);
+  return coreApply(dispatchHandlers.fetch, dispatchTarget, [request, env, dispatchContext(mine)]);
+}
+
+// What a handler returned and is no native promise: a thenable is followed as `await` would follow it.
+function dispatchFollow(value) {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && !(value instanceof Response) ? coreResolve(value) : value;
+}
+
+// The handler's Response as [status, headers, kind, body, length, tasks registered with waitUntil and not settled]. It is
+// then on its way; a stream's chunks are fetched with pumpRead.
+function dispatchFinish(response) {
+  const parts = responseParts(response);
+  if (parts[2] === 3) {
+    invocation.reader = acquireReader(parts[3]);
+    parts[3] = undefined;
+  }
+  parts[5] = invocation.waits;
+  return parts;
+}
+
+// How many tasks keep the invocation alive.
+function dispatchWaits() { return invocation.waits; }
+
+// Ends the invocation for what may outlive it: only isolation `worker` calls it, a reset makes it needless.
+function dispatchEnd() {
+  invocation = null;
+  coreOperations = { __proto__: null };
+  timerForget();
+}
+
+function dispatchSettle(id, ok, value) {
+  timerNesting = 0;
+  settle(id, ok, value);
+}
+
+// Called when the client has left: request.signal is aborted, and one that is asked for later is born aborted.
+function dispatchGone() {
+  timerNesting = 0;
+  invocation.gone = true;
+  if (invocation.signal !== null) signalAbort(invocation.signal, dispatchGoneReason());
+}
+
+function dispatchGoneReason() { return new DOMException('The client has closed the connection', 'AbortError'); }
+
+// The signal of the incoming request, made when somebody first asks for it. Like the two below it is given the
+// invocation that the request came with: a request that outlived it must not touch the next one's.
+function incomingSignal(owner) {
+  const signal = makeSignal();
+  if (owner === invocation) {
+    invocation.signal = signal;
+    host.signalUsed();
+    if (invocation.gone) signalAbort(signal, dispatchGoneReason());
+  }
+  return signal;
+}
+
+// The next bytes of the incoming body: a Uint8Array, null at the end, or a promise of these. It rejects when the body
+// failed or the request's time is over.
+function incomingBodyPull(owner) {
+  try {
+    if (owner !== invocation) throw new DOMException('The request is over', 'AbortError');
+    const got = host.bodyPull();
+    return typeof got === 'number' ? pending(got) : got;
+  } catch (failure) {
+    return CorePromise.reject(failure);
+  }
+}
+
+// Nobody wants the rest of the incoming body.
+function incomingBodyCancel(owner) {
+  if (owner === invocation) host.bodyCancel();
+}
+
+const pumpLargest = 65536;
+const pumpBytes = Uint8Array;
+
+// Begins to read the next chunk of the response; the host looks at the promise itself.
+function pumpRead() { return readChunk(invocation.reader); }
+
+// A chunk as the host may keep it: null at the end, else bytes. The host copies a large chunk piece by piece while user
+// code may run, so that one is copied here first.
+function pumpTake(result) {
+  if (result.done) return null;
+  const chunk = result.value;
+  if (!(chunk instanceof pumpBytes)) throw new TypeError('a response stream gave a chunk that is not a Uint8Array');
+  return chunk.byteLength > pumpLargest ? new pumpBytes(chunk) : chunk;
+}
+
+// Cancels the response stream. The result is of no interest to anybody.
+function pumpCancel() {
+  const cancelled = cancelReader(invocation.reader, dispatchGoneReason());
+  coreThen(cancelled, undefined, () => {});
+}
+
+return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe];

@@ -1,0 +1,251 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"edged/internal/fault"
+	"edged/sandbox/engine"
+	"edged/sandbox/event"
+)
+
+const stuckText = "it waits for something that can no longer happen"
+
+var (
+	errUncaught = event.ErrWorker.New("sandbox.Serve", "the worker threw an error")
+	errStuck    = event.ErrWorker.New("sandbox.Serve", stuckText)
+	errNoFetch  = event.ErrNotServing.New("sandbox.Serve", "the version has no fetch handler")
+	errClient   = fault.New(fault.Canceled, "sandbox.Serve", "the client has left")
+)
+
+// Serve runs the fetch handler for one request and fills res, which must be empty. It returns when the response head is
+// there and, unless res.Stream is set, the body too. What is then still going on (a streamed body, waitUntil) goes on by
+// itself: Retire and Close wait for it. The request's slices are not used after Serve returned; its Body is read on only
+// while res.Stream is not closed.
+//
+// ctx stands for the client: when it is done, request.signal is aborted and the response stream is cancelled, also
+// after Serve returned with a stream. The error is one of the names of package event, or Canceled when the client left.
+func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
+	start := time.Now()
+	defer func() { v.box.opt.Metrics.served(start, err) }()
+	if !v.serves {
+		return errNoFetch
+	}
+	g, err := v.acquire()
+	if err != nil {
+		return err
+	}
+	res.Origin = g.origin
+	v.box.opt.Metrics.origins[g.origin].Inc()
+	more, err := g.fetch(ctx, req, res)
+	if more {
+		// Owned by the version: the guest stays in its list of guests at work until the tail gives it back, and Retire
+		// and Close wait for that list to be empty.
+		go g.tail(err)
+		return err
+	}
+	g.tellEnd("the invocation", err)
+	g.finish()
+	return err
+}
+
+// tellEnd writes to the worker's log what ended a piece of work, unless that was done where it happened.
+func (g *guest) tellEnd(what string, err error) {
+	if err == nil || errors.Is(err, errUncaught) || errors.Is(err, errAnswer) {
+		return
+	}
+	text := fault.Detail(err)
+	if errors.Is(err, errStuck) {
+		text = stuckText
+	}
+	if text == "" {
+		text = fault.NameOf(err)
+	}
+	g.version.console(LevelUncaught, what+" was ended: "+text)
+}
+
+// fetch runs one request up to its response. more says that the invocation is not over; the tail has to see to the rest.
+func (g *guest) fetch(ctx context.Context, req *event.Request, res *event.Response) (more bool, err error) {
+	defer g.recoverTo(&more, &err)
+	g.begin(ctx.Done(), g.box.opt.MaxWall)
+	if err := g.enter(); err != nil {
+		return false, err
+	}
+	if g.promise, err = g.dispatch(req); err != nil {
+		return false, err
+	}
+	value, err := g.await()
+	if err != nil {
+		if errors.Is(err, errClient) {
+			g.endBody()
+			g.leave()
+			return true, errClient
+		}
+		return false, err
+	}
+	more, err = g.answer(value, res)
+	if err != nil {
+		return false, err
+	}
+	if g.stream == nil {
+		g.endBody()
+	}
+	g.leave()
+	return more, nil
+}
+
+// dispatch calls the handler.
+func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
+	in := g.in
+	kind, length := int32(0), 0.0
+	if req.Body != nil {
+		kind, length = 1, float64(req.Length)
+		g.body.source = req.Body
+	}
+	vars := engine.Undefined
+	if len(g.version.spec.Vars) > 0 {
+		vars = in.NewString(g.version.spec.Vars)
+	}
+	method, url, header := in.NewLatin1(req.Method), in.NewString(req.URL), in.NewLatin1(req.Header)
+	promise, err := in.Call(g.version.entries[entryFetch], engine.Undefined,
+		method, url, header, engine.Int(kind), engine.Float(length), vars)
+	if err != nil {
+		return engine.Undefined, g.uncaught(err)
+	}
+	for _, v := range [...]engine.Value{method, url, header, vars} {
+		g.drop(v)
+	}
+	return promise, nil
+}
+
+// drop frees a value where values have to be freed: under isolation request the reset takes them all at once.
+func (g *guest) drop(v engine.Value) {
+	if g.box.opt.Isolation == IsolateWorker {
+		g.in.Free(v)
+	}
+}
+
+// await drives the invocation until g.promise is settled and returns its value. It may be called again after errClient:
+// the handler is then given the time that is left.
+func (g *guest) await() (engine.Value, error) {
+	for {
+		if err := g.jobs(); err != nil {
+			return engine.Undefined, err
+		}
+		switch g.in.PromiseState(g.promise) {
+		case engine.Fulfilled:
+			return g.in.PromiseResult(g.promise), nil
+		case engine.Rejected:
+			reason := g.in.PromiseResult(g.promise)
+			g.handled(g.promise)
+			return engine.Undefined, g.uncaught(g.in.Describe(reason))
+		case engine.NotPromise:
+			if err := g.in.Err(); err != nil {
+				return engine.Undefined, err
+			}
+			if g.followed {
+				return g.promise, nil
+			}
+			g.followed = true
+			v, err := g.in.Call(g.version.entries[entryFollow], engine.Undefined, g.promise)
+			if err != nil {
+				return engine.Undefined, g.uncaught(err)
+			}
+			g.drop(g.promise)
+			g.promise = v
+		default:
+			if err := g.wait(); err != nil {
+				return engine.Undefined, err
+			}
+		}
+	}
+}
+
+// tail sees an invocation to its end after Serve has returned.
+func (g *guest) tail(cause error) {
+	defer g.finish()
+	var more bool
+	var err error
+	defer g.recoverTo(&more, &err)
+	if cause != nil { // the client left: the handler may still clean up
+		if err = g.abandon(); err != nil {
+			g.tellEnd("the invocation", err)
+			return
+		}
+	}
+	g.afterHead()
+}
+
+// abandon lets the handler of a client that has left come to its end; its response is thrown away.
+func (g *guest) abandon() error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	value, err := g.await()
+	if err != nil {
+		return err
+	}
+	var res event.Response
+	if _, err := g.answer(value, &res); err != nil {
+		return err
+	}
+	if g.stream != nil {
+		g.cancelStream()
+	}
+	return nil
+}
+
+// finish gives the guest back. Whatever the invocation still had open ends here.
+func (g *guest) finish() {
+	if g.stream != nil {
+		g.stream.end(errCut)
+	}
+	if len(g.lost) > 0 && g.in.Err() == nil && g.enter() == nil {
+		g.reportLost()
+	}
+	g.leave()
+	g.endBody()
+	for len(g.ended) > 0 { // ended while nobody waited any more
+		<-g.ended
+	}
+	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
+	g.version.release(g)
+}
+
+// recoverTo is the one place where a bug of ours, hit while this guest was served, is kept from the node. It ends a
+// deferring function.
+func (g *guest) recoverTo(more *bool, err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	g.broken = true
+	g.box.opt.Metrics.panics.Inc()
+	*more = false
+	*err = fault.Wrap(fault.Internal, "sandbox.Serve", fmt.Errorf("panic: %v", r))
+	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID)
+}
+
+// uncaught turns what the engine returned into the error of the invocation. An exception is shown to the worker's own
+// log and to nobody else; a limit is itself.
+func (g *guest) uncaught(err error) error {
+	if failure := g.in.Err(); failure != nil {
+		return failure
+	}
+	var script *engine.ScriptError
+	if errors.As(err, &script) {
+		g.thrown = script
+		g.version.console(LevelUncaught, scriptText(script))
+		return errUncaught
+	}
+	return err
+}
+
+func scriptText(e *engine.ScriptError) string {
+	if e.Stack == "" {
+		return e.Error()
+	}
+	return e.Error() + "\n" + e.Stack
+}

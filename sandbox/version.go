@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"edged/internal/fault"
+	"edged/sandbox/engine"
+	"edged/sandbox/modgraph"
+)
+
+// Version is a worker version that can serve: an image, and the sandboxes that hold it. Safe for concurrent use.
+type Version struct {
+	box     *Sandbox
+	spec    Spec
+	image   *engine.Image
+	entries entries       // constant addresses, the same in every sandbox of the image
+	loader  engine.Loader // finds modules for import() at run time
+	rate    rate          // of its log
+	serves  bool          // fetch is among the handlers
+	silent  bool          // logs nothing (Inspect)
+
+	kill  chan struct{} // closed when invocations must end now
+	empty chan struct{} // closed when the version is retired and its last invocation has ended
+
+	mu      sync.Mutex // guards the fields below; never held while a guest runs
+	ready   []*guest   // the last one used is the warmest
+	first   *guest     // guests at work
+	active  int        // length of that list
+	retired bool
+	killed  bool
+}
+
+// Open builds the version's image, or loads the stored one, and returns the version ready to serve. The spec must not be
+// changed afterwards. Errors: as of Inspect, Canceled or Timeout when ctx is done, ErrDraining after Close.
+func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
+	if spec.UID == "" {
+		return nil, fault.New(fault.Invalid, "sandbox.Open", "a version has a UID")
+	}
+	graph, err := modgraph.New(spec.Graph.Entrypoint, spec.Graph.Modules)
+	if err != nil {
+		return nil, err
+	}
+	img, err := s.image(ctx, &spec, graph)
+	if err != nil {
+		return nil, err
+	}
+	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph,
+		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
+	if err := s.admit(v); err != nil {
+		img.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Retire ends the version: new invocations are refused from now on with event.ErrNotServing, running ones may go on until ctx is done and are
+// stopped then. It returns when every invocation has physically ended, nil also if some had to be stopped. Idempotent.
+func (v *Version) Retire(ctx context.Context) error {
+	v.retire()
+	select {
+	case <-v.empty:
+	case <-ctx.Done():
+		v.stop()
+		<-v.empty // a stopped invocation ends within a poll and the engine's grace
+	}
+	v.box.forget(v)
+	return nil
+}
+
+// retire refuses new invocations and gives up the ready sandboxes.
+func (v *Version) retire() {
+	v.mu.Lock()
+	if v.retired {
+		v.mu.Unlock()
+		return
+	}
+	v.retired = true
+	ready := v.ready
+	v.ready = nil
+	if v.active == 0 {
+		close(v.empty)
+	}
+	v.mu.Unlock()
+	for _, g := range ready {
+		v.box.giveSpare(g)
+	}
+}
+
+// stop ends the invocations that are at work, whatever they do.
+func (v *Version) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.killed {
+		v.killed = true
+		close(v.kill)
+	}
+	for g := v.first; g != nil; g = g.next {
+		g.in.Interrupt(errShutdown)
+	}
+}
