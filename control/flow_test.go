@@ -46,3 +46,24 @@ func TestWorkerFromCreateToTearDown(t *testing.T) {
 		t.Errorf("plan still serves %+v", p)
 	}
 }
+
+// D-54: of two tenants with the same name the older live claim has the route in the plan, and the newer one gets it when
+// the older is gone.
+func TestOlderClaimHasTheRoute(t *testing.T) {
+	n := startNode(t, t.TempDir(), nil)
+	m := n.principal("other", "p", "editor")
+	claim := func(n *node) (worker, dom string) {
+		worker = n.made(form.ModuleWorkerURL, "web", spec{})
+		n.made(form.WorkerDeploymentURL, "d", weighted(worker, n.version(worker, "v", "fetch"), 10000))
+		return worker, n.made(form.CustomDomainURL, "dom", spec{"hostname": "same.test", "worker": ref(worker)})
+	}
+	w, dom := claim(n)
+	mw, _ := claim(m)
+	if h := n.lastPlan().Hosts; len(h) != 1 || h[0].Worker != w || h[0].Tenant != "default" {
+		t.Fatalf("the route is %+v", h)
+	}
+	n.succeeded(n.del(dom))
+	if h := n.lastPlan().Hosts; len(h) != 1 || h[0].Worker != mw || h[0].Tenant != "other" {
+		t.Errorf("after the older claim went the route is %+v", h)
+	}
+}

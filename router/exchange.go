@@ -84,7 +84,21 @@ func (c *conn) route() *refusal {
 	case len(c.sni) > 0 && !table.SameHost(c.sni, h.Host):
 		return refMisdirected
 	}
-	worker := c.r.table.Load().Match(h.Host)
+	// A switch may retire the chosen version before the invocation was accepted: then the new picture decides. Where the
+	// picture is the same there is no second choice (worker-deployment §3).
+	for t := c.r.table.Load(); ; {
+		r := c.routeIn(t)
+		newer := c.r.table.Load()
+		if r != refNotStarted || newer == t {
+			return r
+		}
+		t = newer
+	}
+}
+
+// routeIn is route in one picture. refNotStarted says that the chosen version accepts nothing; nothing has happened then.
+func (c *conn) routeIn(t *table.Table) *refusal {
+	worker := t.Match(c.head.Host)
 	if worker == nil {
 		return refUnknownHost
 	}

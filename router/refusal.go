@@ -30,12 +30,13 @@ var (
 	refWall           = &refusal{status: 500, code: "wall_exceeded"}
 	refMemory         = &refusal{status: 500, code: "memory_exceeded"}
 	refNotServing     = &refusal{status: 503, code: "not_serving"}
+	refNotStarted     = &refusal{status: 503, code: "not_serving"} // the version refused before anything happened
 	refOverloaded     = &refusal{status: 503, code: "overloaded", retryAfter: true}
 	refDraining       = &refusal{status: 503, code: "draining", retryAfter: true, closes: true}
 
 	// refusals lists them all, for metrics.
 	refusals = []*refusal{refBadRequest, refUnknownHost, refNotFound, refNotImplemented, refBodyTooLarge, refURLTooLong,
-		refHeadersLarge, refMisdirected, refWorkerError, refCPU, refWall, refMemory, refNotServing, refOverloaded, refDraining}
+		refHeadersLarge, refMisdirected, refWorkerError, refCPU, refWall, refMemory, refNotServing, refNotStarted, refOverloaded, refDraining}
 )
 
 // refuseHead turns an error of package h1 into its row.
@@ -61,7 +62,7 @@ func refuseInvocation(err error) *refusal {
 	case event.ErrMemory:
 		return refMemory
 	case event.ErrNotServing:
-		return refNotServing
+		return refNotStarted
 	case event.ErrOverloaded:
 		return refOverloaded
 	case event.ErrDraining:

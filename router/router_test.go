@@ -159,6 +159,29 @@ func TestPublishSwitchesOnlyLaterRequests(t *testing.T) {
 	}
 }
 
+// A request that chose a version just before a switch retired it goes to the new picture; where the picture stands, a version
+// that does not serve is not replaced by another (worker-deployment §3).
+func TestSwitchBetweenChoiceAndStart(t *testing.T) {
+	var f *front
+	f = start(t, Options{}, serving(func(context.Context, *event.Request, *event.Response) error {
+		publish(t, f.Router, serving(func(_ context.Context, _ *event.Request, res *event.Response) error { return answer(res, 200, "new") }))
+		return event.ErrNotServing.New("test", "the version has been retired")
+	}))
+	if res, body := f.get(t, "/"); res.StatusCode != 200 || body != "new" {
+		t.Errorf("got %d %q, want the new version's answer", res.StatusCode, body)
+	}
+	calls := 0
+	publish(t, f.Router, serving(func(context.Context, *event.Request, *event.Response) error {
+		calls++
+		return event.ErrNotServing.New("test", "the version has been retired")
+	}))
+	res, _ := f.get(t, "/")
+	checkError(t, res, 503, "not_serving")
+	if calls != 1 {
+		t.Errorf("the version was asked %d times, want once", calls)
+	}
+}
+
 // RFC 9112 §9.3: HTTP/1.0 keeps the connection only if asked, and gets no chunks.
 func TestHTTP10(t *testing.T) {
 	f := start(t, Options{}, serving(func(_ context.Context, req *event.Request, res *event.Response) error {

@@ -202,7 +202,7 @@ func (g *guest) afterHead() {
 				break
 			}
 			if g.deadline.IsZero() {
-				
+				g.deadline = time.Now().Add(g.box.opt.MaxWallEvents)
 			}
 		}
 		err = g.wait()

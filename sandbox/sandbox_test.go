@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"edged/internal/fault"
 	"edged/internal/testkit"
 	"edged/sandbox/engine/wasm"
@@ -25,8 +27,10 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	cacheDir = dir + "/code"
-	defer os.RemoveAll(dir)
-	testkit.Main(m)
+	testkit.Main(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 func newBox(t testing.TB, opt Options) *Sandbox {

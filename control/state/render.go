@@ -21,12 +21,30 @@ func (s *State) render(at int64, r *Resource) (plan bool) {
 		uids = append(uids, uid)
 	}
 	slices.Sort(uids)
+	seen := aggregates{s, map[string]*rules.Aggregate{}}
 	for _, uid := range uids {
 		if cur := s.get(uid); cur != nil {
-			s.put(at, cur)
+			s.put(at, cur, seen)
 		}
 	}
 	return r.driver.Role != rules.Artifact || len(set) > 1
+}
+
+// aggregates gathers each worker's aggregate once in a pass, or a worker with many attachments would cost their square.
+// That is sound because no rendering is part of any fact.
+type aggregates struct {
+	s  *State
+	of map[string]*rules.Aggregate
+}
+
+func (a aggregates) get(worker string) *rules.Aggregate {
+	agg, ok := a.of[worker]
+	if !ok {
+		fresh := a.s.aggregate(worker)
+		agg = &fresh
+		a.of[worker] = agg
+	}
+	return agg
 }
 
 // affected adds what a change of r can be seen in.
@@ -91,10 +109,10 @@ func (s *State) routeOwner(host string) (owner string) {
 
 // put renders one Resource and stores it if its served representation moved. It is the only place where a revision
 // moves, and observedAt with a rendering.
-func (s *State) put(at int64, cur *Resource) {
+func (s *State) put(at int64, cur *Resource, seen aggregates) {
 	r := *cur
 	if r.Settled || r.Address != "" || r.spec.Hostname != "" {
-		s.observe(at, &r, cur)
+		s.observe(at, &r, cur, seen)
 	}
 	sum := sha256.Sum256(Representation(&r))
 	if bytes.Equal(sum[:], r.Digest) {
@@ -107,16 +125,14 @@ func (s *State) put(at int64, cur *Resource) {
 	s.resources.Set(r.UID, &r)
 }
 
-func (s *State) observe(at int64, r, cur *Resource) {
+func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {
 	self := s.facts(r)
 	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true}
 	switch r.driver.Role {
 	case rules.Worker:
-		agg := s.aggregate(r.UID)
-		o.Aggregate = &agg
+		o.Aggregate = seen.get(r.UID)
 	case rules.Deployment, rules.Attachment:
-		agg := s.aggregate(r.spec.Worker)
-		o.Aggregate = &agg
+		o.Aggregate = seen.get(r.spec.Worker)
 		o.RouteOwner = r.spec.Hostname == "" || s.routeOwner(r.spec.Hostname) == r.UID
 	case rules.Version:
 		o.Resolved = rules.Pins(s.pinStates(r)) == nil

@@ -92,7 +92,7 @@ func (d *deployer) survey(ctx context.Context) error {
 	if err := d.lookDomains(ctx); err != nil {
 		return err
 	}
-	var err error
+	_, err := next(d.current(), "new", d.opt.Weight)
 	return err
 }
 
