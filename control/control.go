@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"sync"
@@ -27,20 +25,26 @@ import (
 // format is the version of everything below the room's directory.
 const format = 1
 
+// inspectAtOnce bounds how many bundles are evaluated at the same time: each holds its modules in memory and takes a core.
+const inspectAtOnce = 2
+
 // Control is the control room of one node. All methods but Run and Close are safe for concurrent use.
 type Control struct {
-	opt       Options
-	drivers   form.Table
-	state     *state.State
-	machine   *machine
-	artifacts *artifact.Store
-	log       *raftlog.Store
-	raft      *raft.Raft
-	handler   http.Handler
+	opt Options
+	// settleWait bounds the wait for the end of an accepted Operation; set by Open.
+	settleWait time.Duration
+	drivers    form.Table
+	state      *state.State
+	machine    *machine
+	artifacts  *artifact.Store
+	log        *raftlog.Store
+	raft       *raft.Raft
+	handler    http.Handler
 
 	ready   chan struct{} // closed when the state has caught up
-	inspect chan struct{} // as many as modules may be held in memory for
+	inspect turns         // as many as modules may be held in memory for
 	plans   published
+	endings endings
 
 	mu      sync.Mutex      // guards the field below
 	working map[string]work // Operations in the runner's hands
@@ -60,10 +64,12 @@ func Open(opt Options) (*Control, error) {
 	if _, err := disk.CheckFormat(dir, "control", format); err != nil {
 		return nil, err
 	}
-	c := &Control{opt: opt, drivers: form.Builtin(), ready: make(chan struct{}), inspect: make(chan struct{}, 2), working: map[string]work{}}
+	c := &Control{opt: opt, settleWait: defaultSettleWait, drivers: form.Builtin(), ready: make(chan struct{}), working: map[string]work{}}
+	c.inspect.init(inspectAtOnce)
 	c.plans.init()
 	c.state = state.New(c.drivers)
-	c.machine = newMachine(&c.opt, c.state)
+	c.endings.init()
+	c.machine = newMachine(&c.opt, c.state, &c.endings)
 	c.artifacts, err = artifact.Open(artifact.Options{
 		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Space: opt.Space, Log: opt.Log,
 	})
@@ -87,7 +93,7 @@ func (c *Control) openLog(dir string) error {
 	fail := func(what string, err error) error {
 		return errors.Join(fault.Wrap(fault.Unavailable, "control.Open", fmt.Errorf("%s: %w", what, err)), log.Close())
 	}
-	hl := hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: slogWriter{c.opt.Log}, DisableTime: true})
+	hl := raftLogger(c.opt.Log)
 	snaps, err := raftlog.OpenSnapshots(filepath.Join(dir, "snapshots"), 2, hl)
 	if err != nil {
 		return fail("open snapshots", err)
@@ -159,6 +165,7 @@ func (c *Control) Run(ctx context.Context) error {
 
 // catchUp returns when every acknowledged command is in the state and the state is founded.
 func (c *Control) catchUp(ctx context.Context) error {
+	start := time.Now()
 	for c.raft.State() != raft.Leader {
 		select {
 		case <-ctx.Done():
@@ -169,6 +176,7 @@ func (c *Control) catchUp(ctx context.Context) error {
 	if err := c.raft.Barrier(time.Minute).Error(); err != nil {
 		return fault.Wrap(fault.Unavailable, "control.Run", fmt.Errorf("catch up with the log: %w", err))
 	}
+	c.opt.Log.Info("control state is current", "index", c.raft.AppliedIndex(), "took", time.Since(start))
 	return c.bootstrap()
 }
 
@@ -215,12 +223,4 @@ func (c *Control) newHandler() http.Handler {
 func (c *Control) serveArtifacts(w http.ResponseWriter, r *http.Request, a *state.Actor) {
 	caller := artifact.Caller{Tenant: a.Tenant, MayWrite: a.Role != state.Reader}
 	c.artifacts.Handler(func(*http.Request) (artifact.Caller, bool) { return caller, true }).ServeHTTP(w, r)
-}
-
-// slogWriter turns raft's lines into records of ours.
-type slogWriter struct{ log *slog.Logger }
-
-func (w slogWriter) Write(line []byte) (int, error) {
-	w.log.Warn("raft", "line", string(line))
-	return len(line), nil
 }

@@ -8,9 +8,12 @@
 //	inspect.go    a bundle's module graph, handed out for evaluation
 //	runner.go     Operations with effects outside the state
 //	effects.go    those effects: artifacts, the retirement of a deployment
+//	turns.go      who may have modules evaluated next
+//	endings.go    the short wait for an Operation that ends at once
 //	publish.go    from state to plan to node
 //	bootstrap.go  first start: secrets and the bootstrap token
 //	metrics.go    metrics
+//	raftlogger.go raft's lines as records of ours
 //
 //	rules/     the rules of the aggregate, pure
 //	form/      the drivers of the Forms, pure

@@ -56,17 +56,14 @@ func (c *Control) acquire(ctx context.Context, r *state.Resource) (*state.Comman
 	return &state.Command{OK: true, Index: out}, nil
 }
 
-// retire ends a deployment: selection is closed first, by a plan without it, then every context must have ended.
+// retire ends a deployment: selection is closed first, by a plan without it, then every context of its worker must have
+// ended, also of versions that an earlier switch dropped and that still drain (worker-deployment §4).
 func (c *Control) retire(ctx context.Context, r *state.Resource) (*state.Command, error) {
 	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil {
 		return nil, err
 	}
 	if c.opt.Retire != nil {
-		var versions []string
-		for _, w := range r.Active {
-			versions = append(versions, w.Version)
-		}
-		if err := c.opt.Retire(ctx, versions); err != nil {
+		if err := c.opt.Retire(ctx, c.state.Versions(r.Parsed().Worker)); err != nil {
 			return nil, err
 		}
 	}

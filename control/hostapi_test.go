@@ -127,6 +127,7 @@ func TestOrderOfEnvelopeChecks(t *testing.T) {
 		{"support twice", "GET", root + "/support?form=https://a.test/&form=https://a.test/", nil, nil, 400, "invalid_request"},
 		{"support malformed", "GET", root + "/support?form=http://a.test/", nil, nil, 400, "invalid_request"},
 		{"limit 0", "GET", root + "/resources?limit=0", nil, nil, 400, "invalid_request"},
+		{"limit signed", "GET", root + "/resources?limit=%2B5", nil, nil, 400, "invalid_request"},
 		{"limit 101", "GET", root + "/resources?limit=101", nil, nil, 400, "invalid_request"},
 		{"cursor", "GET", root + "/resources?cursor=abc", nil, nil, 400, "invalid_request"},
 		{"no key", "POST", root + "/resources", big, []string{"Content-Type", "text/plain"}, 400, "invalid_request"},

@@ -19,12 +19,11 @@ func (c *Control) inspectBundle(ctx context.Context, want *state.Inspect) (*stat
 	if c.opt.Inspect == nil {
 		return nil, fault.New(fault.Unavailable, op, "this node cannot evaluate modules")
 	}
-	select {
-	case c.inspect <- struct{}{}:
-		defer func() { <-c.inspect }()
-	case <-ctx.Done():
-		return nil, fault.Wrap(fault.Canceled, op, ctx.Err())
+	done, err := c.inspect.take(ctx, want.Tenant)
+	if err != nil {
+		return nil, fault.Wrap(fault.CodeOf(err), op, err)
 	}
+	defer done()
 	in := Inspection{Tenant: want.Tenant, Entrypoint: want.Index.Entrypoint, Handlers: want.Handlers}
 	for i := range want.Index.Files {
 		m, err := c.module(&want.Index.Files[i])

@@ -16,6 +16,7 @@ type machine struct {
 	state   *state.State
 	metrics *Metrics
 	log     *slog.Logger
+	endings *endings
 
 	index   atomic.Uint64 // last command applied
 	planned atomic.Uint64 // last command that may have changed what a node serves
@@ -24,9 +25,9 @@ type machine struct {
 	work    chan struct{} // capacity 1: an Operation waits for the runner
 }
 
-func newMachine(opt *Options, s *state.State) *machine {
+func newMachine(opt *Options, s *state.State, e *endings) *machine {
 	return &machine{
-		state: s, metrics: opt.Metrics, log: opt.Log,
+		state: s, metrics: opt.Metrics, log: opt.Log, endings: e,
 		changed: make(chan struct{}, 1), work: make(chan struct{}, 1),
 	}
 }
@@ -50,7 +51,10 @@ func (m *machine) Apply(l *raft.Log) any {
 	if op := out.Operation; op != nil && !out.Replayed {
 		if !op.Status.Terminal() {
 			signal(m.work)
-		} else if n := m.metrics.operations[string(op.Status)]; n != nil {
+			return out
+		}
+		m.endings.tell(op.ID)
+		if n := m.metrics.operations[string(op.Status)]; n != nil {
 			n.Inc()
 		}
 	}

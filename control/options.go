@@ -47,7 +47,8 @@ type Options struct {
 	// deleted, after a plan without it is in use. It may be called again with the same versions. nil returns at once.
 	Retire func(ctx context.Context, versionUIDs []string) error
 
-	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9).
+	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9). It is recorded
+	// and handed on in plans; that a version of another set is not ready any more is not judged yet.
 	FacadeSet string
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room

@@ -130,15 +130,19 @@ func TestDeploymentDeleteGoesOnAfterRestart(t *testing.T) {
 		}
 	})
 	w := n.made(form.ModuleWorkerURL, "web", spec{})
-	v := n.version(w, "v", "fetch")
-	d := n.made(form.WorkerDeploymentURL, "d", weighted(w, v, 10000))
+	old, v := n.version(w, "old", "fetch"), n.version(w, "v", "fetch")
+	n.version(n.made(form.ModuleWorkerURL, "stranger", spec{}), "strange", "fetch")
+	d := n.made(form.WorkerDeploymentURL, "d", weighted(w, old, 10000))
+	n.succeeded(n.put(d, weighted(w, v, 10000))) // contexts of the old one may still drain
+	all := []string{old, v}
+	slices.Sort(all)
 	del := n.del(d)
 	if del.status != 202 || del.header.Get("Retry-After") == "" {
 		t.Fatalf("delete answers %d %s", del.status, del.body)
 	}
 	id := del.text(t, "id")
-	if got := <-entered; !slices.Equal(got, []string{v}) {
-		t.Errorf("retires %v, want %s", got, v)
+	if got := <-entered; !slices.Equal(got, all) {
+		t.Errorf("retires %v, want every version of the worker, %v", got, all)
 	}
 	if p := n.lastPlan(); p.Workers[0].Deployment != "" {
 		t.Error("contexts are retired before the plan closed selection")

@@ -41,7 +41,8 @@ func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 
 // mutate carries a create, update or delete through acceptance. Refusals and replays are decided on the state as it is
 // and write nothing; what would be accepted goes through the log, where it is decided again. When the answer changes
-// what the node serves, it waits for that plan to be in use, within Options.PlanWait.
+// what the node serves, it waits for that plan to be in use, within Options.PlanWait. An Operation that the runner ends
+// at once is answered as it ended.
 func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome, error) {
 	c.stamp(cmd)
 	out := c.state.Decide(cmd)
@@ -62,11 +63,22 @@ func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome
 			return state.Outcome{}, err
 		}
 	}
+	ended, forget := c.endings.expect(cmd.Operation)
+	defer forget()
 	out, err := c.submit(cmd)
-	if err == nil && out.Plan {
+	if err != nil {
+		return out, err
+	}
+	if out.Plan {
 		c.plans.wait(ctx, c.machine.planned.Load(), c.opt.PlanWait)
 	}
-	return out, err
+	if op := out.Operation; op != nil && !op.Status.Terminal() && !out.Replayed {
+		settle(ctx, ended, c.settleWait)
+		if op = c.state.Operation(op.ID); op != nil { // nil only if retention is shorter than this moment
+			out.Operation = op
+		}
+	}
+	return out, nil
 }
 
 // stamp gives a command what Apply must not find out itself: time, ids, and facts from outside.

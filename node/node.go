@@ -44,6 +44,7 @@ type Node struct {
 	id       string
 
 	stopLoading context.CancelFunc
+	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
 	planned     chan struct{} // closed when the control room's first plan is in use
 }
 
@@ -216,7 +217,13 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
 	parts.Push(life.Part{Name: "sandbox", Run: n.box.Run, Close: n.box.Close})
-	parts.Push(life.Part{Name: "versions", Close: func() error { n.stopLoading(); return n.versions.close() }})
+	parts.Push(life.Part{Name: "versions", Stop: n.opt.DrainTimeout + 5*time.Second, Run: func(ctx context.Context) error {
+		<-ctx.Done()
+		rest, cancel := context.WithDeadline(context.WithoutCancel(ctx), n.drainBy)
+		defer cancel()
+		n.versions.drain(rest)
+		return nil
+	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
 	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
@@ -252,6 +259,7 @@ func (n *Node) announce(ctx context.Context) error {
 	}
 	n.ready.set("node", "")
 	<-ctx.Done()
+	n.drainBy = time.Now().Add(n.opt.DrainTimeout)
 	n.ready.set("node", "draining")
 	if err := os.Remove(runPath(n.opt.DataDir)); err != nil {
 		return fault.Wrap(fault.Unavailable, "node.run.json", err)

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +141,7 @@ func (v *versions) load(pv *plan.Version) *loadedVersion {
 	return lv
 }
 
-// graph reads the modules of a bundle. Their sizes were checked when the bundle was verified.
+// graph reads the modules of a bundle. Their sizes were checked when the bundle was verified; their digests are again.
 func (v *versions) graph(b *plan.Bundle) (sandbox.Graph, error) {
 	g := sandbox.Graph{Entrypoint: b.Entrypoint}
 	for _, f := range b.Files {
@@ -161,6 +163,9 @@ func (v *versions) read(f plan.File) ([]byte, error) {
 	body := make([]byte, f.Size)
 	if _, err := io.ReadFull(r, body); err != nil {
 		return nil, fmt.Errorf("read %s: %w", f.Path, err)
+	}
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != f.SHA256 {
+		return nil, fmt.Errorf("read %s: %w", f.Path, errAltered)
 	}
 	return body, nil
 }
@@ -255,15 +260,36 @@ func (v *versions) hurry(uids []string) {
 	}
 }
 
-// close retires everything at once and returns when it has ended. No apply may follow.
-func (v *versions) close() error {
+// drain takes no new work for any version and returns when what still runs on them has ended: by then that is what was
+// given to waitUntil, which may go on although its response is out and its client gone (module-worker §3.4). It returns
+// in any case when ctx is done; close ends the rest. No apply may follow.
+func (v *versions) drain(ctx context.Context) {
 	v.mu.Lock()
+	v.retireAllLocked()
+	leaving := slices.Collect(maps.Values(v.retiring))
+	v.mu.Unlock()
+	for _, r := range leaving {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (v *versions) retireAllLocked() {
 	for uid, lv := range v.loaded {
 		if lv.code != nil {
 			v.retireLocked(uid, lv.code)
 		}
 	}
 	v.loaded = map[string]*loadedVersion{}
+}
+
+// close retires everything at once and returns when it has ended. No apply may follow.
+func (v *versions) close() error {
+	v.mu.Lock()
+	v.retireAllLocked()
 	for _, r := range v.retiring {
 		r.hurry()
 	}
@@ -271,6 +297,10 @@ func (v *versions) close() error {
 	v.retirements.Wait()
 	return nil
 }
+
+// errAltered: what the disk gives is not what was verified. It is not run: an image made of it would be kept as that of
+// the original.
+var errAltered = errors.New("the bytes on the disk do not have their digest")
 
 var errNoVersion = errors.New("a weighted version is not in the plan")
 

@@ -115,7 +115,7 @@ func consoleTo(log *slog.Logger) func(sandbox.Entry) {
 			level = slog.LevelError
 		}
 		log.LogAttrs(context.Background(), level, "worker says", slog.String("worker", e.Worker), slog.String("version", e.Version),
-			slog.String("level", e.Level.String()), slog.String("text", e.Text), slog.Uint64("dropped", e.Dropped))
+			slog.String("console", e.Level.String()), slog.String("text", e.Text), slog.Uint64("dropped", e.Dropped))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -42,6 +43,18 @@ func TestDrainLetsRunningRequestsFinish(t *testing.T) {
 	} else {
 		f.done <- err
 	}
+}
+
+// A trusted proxy that keeps connections ready and has sent nothing on them does not hold up a drain.
+func TestDrainClosesConnectionsOfIdleProxies(t *testing.T) {
+	f := start(t, Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, DrainTimeout: 2 * patience}, serving(hello))
+	ready := f.dial(t)
+	served := f.dial(t) // when it has its answer, the node has accepted the one before it
+	served.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
+	served.response("GET")
+	f.stop()
+	ready.closed()
+	f.done <- wait(t, "Run", f.done)
 }
 
 // After DrainTimeout what is left is cut: context first, so that a handler can end, then the connection.

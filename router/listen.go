@@ -88,8 +88,11 @@ func peerOf(nc net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// readProxyHeader takes a PROXY header off the start of the connection, if there is one.
+// readProxyHeader takes a PROXY header off the start of the connection, if there is one. A proxy that has connected
+// ahead of its need waits like any idle connection, so that it does not hold up a drain.
 func (c *conn) readProxyHeader() bool {
+	defer c.enter(opening)
+	c.now = time.Now()
 	for {
 		if c.filled > c.pos {
 			source, n, more, err := proxyproto.Parse(c.in[c.pos:c.filled])
@@ -104,11 +107,14 @@ func (c *conn) readProxyHeader() bool {
 				return true
 			}
 		}
-		wait := c.r.opt.HeadTimeout
 		if c.filled == 0 {
-			wait = c.r.opt.IdleTimeout
+			if !c.enterIdle() {
+				return false
+			}
+		} else {
+			c.enter(opening)
+			c.readUntil(time.Now(), c.r.opt.HeadTimeout)
 		}
-		c.readUntil(time.Now(), wait)
 		if !c.fill(proxyproto.MaxHeader) {
 			return false
 		}

@@ -122,7 +122,7 @@ func (g *guest) evaluate(graph *modgraph.Graph) (err error) {
 	if err != nil {
 		return err
 	}
-	g.begin(nil, g.box.opt.MaxWall)
+	g.begin(nil, time.Now().Add(g.box.opt.MaxWall))
 	if err := g.enter(); err != nil {
 		return err
 	}

@@ -69,16 +69,15 @@ func newGuest(s *Sandbox, in *engine.Instance, origin event.Origin) *guest {
 	return g
 }
 
-// begin makes the guest ready for an invocation or a load.
-func (g *guest) begin(gone <-chan struct{}, wall time.Duration) {
+// begin makes the guest ready for an invocation or a load that must have its result by the deadline.
+func (g *guest) begin(gone <-chan struct{}, deadline time.Time) {
 	g.gone = gone
-	g.deadline = time.Now().Add(wall)
+	g.deadline = deadline
 	g.in.User, g.in.Loader, g.in.OnRejection = g, g.version.loader, g.onReject
 	g.in.Arm(g.box.opt.MaxCPU)
 }
 
-// enter takes a slot and starts the guest's clock. It fails when the version is being stopped, the client left before
-// anything began, or the deadline passed.
+// enter takes a slot and starts the guest's clock. It fails when the version is being stopped or the deadline passed.
 func (g *guest) enter() error {
 	if g.running {
 		return nil
@@ -90,6 +89,11 @@ func (g *guest) enter() error {
 			return err
 		}
 	}
+	return g.start()
+}
+
+// start starts the clock of a guest for which a slot was taken. If it fails the slot is given back.
+func (g *guest) start() error {
 	g.running = true
 	select {
 	case <-g.version.kill:
@@ -132,8 +136,15 @@ func (g *guest) queue() error {
 
 // leave stops the clock and gives the slot to somebody else.
 func (g *guest) leave() {
+	if g.halt() {
+		<-g.box.slots
+	}
+}
+
+// halt stops the clock and reports whether the guest held a slot, which is then the caller's.
+func (g *guest) halt() bool {
 	if !g.running {
-		return
+		return false
 	}
 	if g.watch != nil {
 		g.watch.stop()
@@ -141,7 +152,7 @@ func (g *guest) leave() {
 	}
 	g.in.Pause()
 	g.running = false
-	<-g.box.slots
+	return true
 }
 
 // wakeAt sets the guest's one timer.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -16,14 +17,68 @@ var (
 	errShutdown = event.ErrDraining.New("sandbox.Serve", "the sandbox room is closed")
 )
 
-// acquire takes a sandbox for one invocation: a ready one of this version, else a spare one onto which the version's
-// image is mapped, else a new one, else the one that another version can miss. It never waits.
-func (v *Version) acquire() (*guest, error) {
-	v.mu.Lock()
-	if v.retired {
-		v.mu.Unlock()
-		return nil, errRetired
+// acquire waits for a slot and takes a sandbox for one invocation: a ready one of this version, else a spare one onto
+// which the version's image is mapped, else a new one, else the one that another version can miss. The slot comes first,
+// so that under load only as many sandboxes are in use as can run, and those stay in the processor's caches.
+func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, error) {
+	if err := v.admit(); err != nil {
+		return nil, err
 	}
+	select {
+	case v.box.slots <- struct{}{}:
+	default:
+		if err := v.queue(ctx, deadline); err != nil {
+			v.depart()
+			return nil, err
+		}
+	}
+	g, err := v.pick()
+	if err != nil {
+		<-v.box.slots
+		v.depart()
+	}
+	return g, err
+}
+
+// admit counts an invocation; depart ends it.
+func (v *Version) admit() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.retired {
+		return errRetired
+	}
+	v.active++
+	return nil
+}
+
+func (v *Version) depart() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.active--
+	if v.retired && v.active == 0 {
+		close(v.empty)
+	}
+}
+
+// queue waits for a slot, as long as the deadline allows and the client is there.
+func (v *Version) queue(ctx context.Context, deadline time.Time) error {
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case v.box.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errClient
+	case <-v.kill:
+		return errShutdown
+	case <-late.C:
+		return event.ErrWall
+	}
+}
+
+// pick takes the sandbox of an invocation that was admitted.
+func (v *Version) pick() (*guest, error) {
+	v.mu.Lock()
 	if n := len(v.ready); n > 0 {
 		g := v.ready[n-1]
 		v.ready[n-1] = nil
@@ -41,15 +96,11 @@ func (v *Version) acquire() (*guest, error) {
 	g.version, g.served, g.born = v, 0, time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.retired { // in the meantime; the guest has run nothing
-		v.box.giveSpare(g)
-		return nil, errRetired
-	}
 	v.enlistLocked(g)
 	return g, nil
 }
 
-// obtain is acquire's slow way: the guest it returns holds this version's image.
+// obtain is pick's slow way: the guest it returns holds this version's image.
 func (v *Version) obtain() (*guest, error) {
 	g, err := v.box.takeSpare()
 	if err != nil {
@@ -85,12 +136,7 @@ func (v *Version) release(g *guest) {
 	} else {
 		v.box.discard(g)
 	}
-	v.mu.Lock() // the invocation has ended only now: whoever waits for that may free what the guest stood on
-	defer v.mu.Unlock()
-	v.active--
-	if v.retired && v.active == 0 {
-		close(v.empty)
-	}
+	v.depart() // the invocation has ended only now: whoever waits for that may free what the guest stood on
 }
 
 // The guests that are at work are a list through the guests themselves: nothing is allocated per invocation.
@@ -101,7 +147,6 @@ func (v *Version) enlistLocked(g *guest) {
 		v.first.prev = g
 	}
 	v.first = g
-	v.active++
 }
 
 func (v *Version) delistLocked(g *guest) {

@@ -33,13 +33,14 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 	if !v.serves {
 		return errNoFetch
 	}
-	g, err := v.acquire()
+	deadline := start.Add(v.box.opt.MaxWall)
+	g, err := v.acquire(ctx, deadline)
 	if err != nil {
 		return err
 	}
 	res.Origin = g.origin
 	v.box.opt.Metrics.origins[g.origin].Inc()
-	more, err := g.fetch(ctx, req, res)
+	more, err := g.fetch(ctx, deadline, req, res)
 	if more {
 		// Owned by the version: the guest stays in its list of guests at work until the tail gives it back, and Retire
 		// and Close wait for that list to be empty.
@@ -66,11 +67,12 @@ func (g *guest) tellEnd(what string, err error) {
 	g.version.console(LevelUncaught, what+" was ended: "+text)
 }
 
-// fetch runs one request up to its response. more says that the invocation is not over; the tail has to see to the rest.
-func (g *guest) fetch(ctx context.Context, req *event.Request, res *event.Response) (more bool, err error) {
+// fetch runs one request up to its response, on a slot that was taken for it. more says that the invocation is not over;
+// the tail has to see to the rest. Otherwise it may return with the slot.
+func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Request, res *event.Response) (more bool, err error) {
 	defer g.recoverTo(&more, &err)
-	g.begin(ctx.Done(), g.box.opt.MaxWall)
-	if err := g.enter(); err != nil {
+	g.begin(ctx.Done(), deadline)
+	if err := g.start(); err != nil {
 		return false, err
 	}
 	if g.promise, err = g.dispatch(req); err != nil {
@@ -92,7 +94,9 @@ func (g *guest) fetch(ctx context.Context, req *event.Request, res *event.Respon
 	if g.stream == nil {
 		g.endBody()
 	}
-	g.leave()
+	if more {
+		g.leave()
+	}
 	return more, nil
 }
 
@@ -205,13 +209,17 @@ func (g *guest) finish() {
 	if len(g.lost) > 0 && g.in.Err() == nil && g.enter() == nil {
 		g.reportLost()
 	}
-	g.leave()
+	holds := g.halt()
 	g.endBody()
 	for len(g.ended) > 0 { // ended while nobody waited any more
 		<-g.ended
 	}
 	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
+	box := g.box
 	g.version.release(g)
+	if holds { // only now: whoever gets the slot finds the sandbox that is warm
+		<-box.slots
+	}
 }
 
 // recoverTo is the one place where a bug of ours, hit while this guest was served, is kept from the node. It ends a

@@ -86,12 +86,24 @@ func (s *Sandbox) image(ctx context.Context, spec *Spec, graph *modgraph.Graph) 
 	}
 	m.builds[buildMade].Inc()
 	m.buildTime.Observe(time.Since(start).Seconds())
-	if path != "" {
-		if err := img.Save(path); err != nil {
-			s.opt.Log.Warn("image not stored", "err", err, "version", spec.UID) // the next start builds it again
-		}
+	if path == "" {
+		return img, nil
 	}
-	return img, nil
+	stored, err := s.save(img, path)
+	if err != nil {
+		s.opt.Log.Warn("image not stored", "err", err, "version", spec.UID) // the next start builds it again
+		return img, nil
+	}
+	img.Close()
+	return stored, nil
+}
+
+// save stores an image and returns it as it is there: of a stored image only what is in use takes memory.
+func (s *Sandbox) save(img *engine.Image, path string) (*engine.Image, error) {
+	if err := img.Save(path); err != nil {
+		return nil, err
+	}
+	return s.engine.LoadImage(path)
 }
 
 // trimStore deletes the images that were not opened for longest until the rest fits.

@@ -27,7 +27,7 @@ type Version struct {
 	mu      sync.Mutex // guards the fields below; never held while a guest runs
 	ready   []*guest   // the last one used is the warmest
 	first   *guest     // guests at work
-	active  int        // length of that list
+	active  int        // invocations that were admitted and have not ended: those guests, and what waits for a slot
 	retired bool
 	killed  bool
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -116,6 +117,13 @@ func explain(err error) error {
 }
 
 func words(err error) string {
+	if list, ok := listed(err); ok { // one a line: two addresses that are taken, say
+		lines := make([]string, len(list))
+		for i, one := range list {
+			lines[i] = words(one)
+		}
+		return strings.Join(lines, "\n")
+	}
 	var step *deploy.StepError
 	var problem *client.Problem
 	var operation *client.OperationError
@@ -138,6 +146,16 @@ func words(err error) string {
 		return file.Error()
 	}
 	return err.Error()
+}
+
+// listed returns the errors that errors.Join made err of; ok is false for one that says something of its own.
+func listed(err error) (list []error, ok bool) {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil, false
+	}
+	list = several.Unwrap()
+	return list, len(list) > 0 && errors.Join(list...).Error() == err.Error()
 }
 
 // hint adds to a refusal what its reader can do about it.

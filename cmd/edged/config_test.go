@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"edged/internal/fault"
 )
 
 func testFlags() (*pflag.FlagSet, *string, *time.Duration, *[]string, *byteSize) {
@@ -76,5 +79,18 @@ func TestByteSize(t *testing.T) {
 		if err := new(byteSize).Set(text); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
+	}
+}
+
+// What is wrong with a start is told in sentences for people, one a line, without the places inside the program.
+func TestWordsOfSeveralFaults(t *testing.T) {
+	one := fault.New(fault.Unavailable, "node.bind", "--http: 127.0.0.1:1 is taken by another process")
+	two := fault.New(fault.Unavailable, "node.bind", "--admin: 127.0.0.1:2 is taken by another process")
+	got := explain(errors.Join(errors.Join(one, two), nil))
+	if want := "--http: 127.0.0.1:1 is taken by another process\n--admin: 127.0.0.1:2 is taken by another process"; got.Error() != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if fault.CodeOf(got) != fault.Unavailable {
+		t.Errorf("the code became %v", fault.CodeOf(got))
 	}
 }

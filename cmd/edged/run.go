@@ -52,9 +52,9 @@ func newRunCommand() *cobra.Command {
 		opt.Announce = func(name, addr string) { fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", name, addr) }
 		n, err := node.New(opt)
 		if fault.CodeOf(err) == fault.Invalid {
-			return usageError{err}
+			return usageError{explain(err)}
 		} else if err != nil {
-			return err
+			return explain(err)
 		}
 		return n.Run(cmd.Context())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"io"
 	"os"
@@ -96,6 +97,38 @@ func TestEmbeddedEngineIsCurrent(t *testing.T) {
 	}
 	if man != res.manifest {
 		t.Errorf("embedded %+v, want %+v: run `make engine`", man, res.manifest)
+	}
+}
+
+// An engine whose interpreter differs in any place that the pass edits is not built.
+func TestBuildRefusesAnotherInterpreter(t *testing.T) {
+	code := pinned(t)
+	test := []byte{0x2d, 0, 0xf9, 5, 0x41, 0x80, 1, 0x71} // one of the tests of the dump flag
+	for _, tc := range []struct {
+		name string
+		find []byte
+		at   int
+		put  byte
+		why  string
+	}{
+		{"one test of the flag fewer", test, 2, 0xfa, "want {Function"},
+		{"one test of another bit", test, 5, 0x81, "known way"},
+		{"no byte before the switch", []byte{0x2d, 0, 0, 0x22, 12, 0x41, 2, 0x74}, 0, 0x2f, "0 switches"},
+		{"another table", []byte{0x74, 0x28, 2, 0xf0, 0xc5, 0x42, 0x41, 2, 0x6b, 0x0e}, 3, 0xf4, "name an address in the table"},
+		{"another setter", []byte("JS_SetDumpFlags"), 0, 'j', "JS_SetDumpFlags"},
+		{"another place of the setter's write", []byte{0x3b, 0, 0xf9, 5}, 2, 0xfb, "0 times"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			at := bytes.Index(code, tc.find)
+			if at < 0 {
+				t.Fatalf("%x is not in the engine", tc.find)
+			}
+			changed := bytes.Clone(code)
+			changed[at+tc.at] = tc.put
+			if _, err := build(changed); err == nil || !strings.Contains(err.Error(), tc.why) {
+				t.Errorf("build = %v, want %q", err, tc.why)
+			}
+		})
 	}
 }
 

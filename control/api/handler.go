@@ -48,10 +48,17 @@ type Options struct {
 }
 
 // Handler is the whole control listener. Safe for concurrent use.
-type Handler struct{ opt Options }
+type Handler struct {
+	opt Options
+	// pageBytes bounds the items of one page, but for the first; set by New.
+	pageBytes int
+}
+
+// maxPageBytes is the bound of a page: a spec may have as many bytes as a request, and a page a hundred of them.
+const maxPageBytes = 16 << 20
 
 // New returns the handler. It starts nothing.
-func New(opt Options) *Handler { return &Handler{opt} }
+func New(opt Options) *Handler { return &Handler{opt, maxPageBytes} }
 
 // call is one request on its way through the checks.
 type call struct {
@@ -83,6 +90,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	c := &call{Handler: h, w: w, r: r}
+	if r.Body != http.NoBody {
+		// Not every writer can bound its reads (a test's recorder cannot); a server's connection can.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	}
 	if p := c.serve(); p != nil {
 		p.write(w)
 	}
@@ -111,7 +122,11 @@ func (c *call) serve() *problem {
 	if rt.methods != "" && !allowed(rt.methods, c.r.Method) {
 		return &problem{status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "allowed are " + rt.methods, allow: rt.methods}
 	}
-	return rt.serve(c)
+	p := rt.serve(c)
+	if p != nil && !rt.open {
+		c.drain()
+	}
+	return p
 }
 
 func allowed(methods, method string) bool {

@@ -33,8 +33,9 @@ func (c *call) list() *problem {
 	}
 	limit := c.opt.MaxPageSize
 	if values.Has("limit") {
-		n, err := strconv.Atoi(values.Get("limit"))
-		if err != nil || n < 1 || n > c.opt.MaxPageSize {
+		text := values.Get("limit")
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > c.opt.MaxPageSize || text[0] == '+' {
 			return malformed("limit must be from 1 to " + strconv.Itoa(c.opt.MaxPageSize))
 		}
 		limit = n
@@ -60,8 +61,14 @@ func (c *call) list() *problem {
 		Items []json.RawMessage `json:"items"`
 		Next  *string           `json:"nextCursor"`
 	}{Items: make([]json.RawMessage, 0, len(page))}
-	for _, r := range page {
-		out.Items = append(out.Items, state.Representation(r))
+	size := 0
+	for i, r := range page {
+		item := state.Representation(r)
+		if size += len(item); i > 0 && size > c.pageBytes {
+			page, more = page[:i], true
+			break
+		}
+		out.Items = append(out.Items, item)
 	}
 	if more {
 		next := c.makeCursor(page[len(page)-1].UID, f, now)

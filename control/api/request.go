@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"edged/control/form"
 	"edged/control/jsonraw"
@@ -69,6 +70,10 @@ func (c *call) expectedGeneration() (uint64, *problem) {
 	return n, nil
 }
 
+// bodyTimeout bounds how long the body of a request may take to arrive: 8 MiB at about 140 KiB/s. The server lifts it
+// once the body is there, so that it does not end the wait for an answer.
+const bodyTimeout = time.Minute
+
 // document is steps 6 and 7 up to the envelope: media type, size, raw JSON.
 func (c *call) document() ([]byte, *problem) {
 	types := c.r.Header.Values("Content-Type")
@@ -81,7 +86,6 @@ func (c *call) document() ([]byte, *problem) {
 	tooLarge := &problem{status: http.StatusRequestEntityTooLarge, code: "request_too_large",
 		detail: "the body may have " + strconv.FormatInt(c.opt.MaxRequestBytes, 10) + " bytes"}
 	if c.r.ContentLength > c.opt.MaxRequestBytes {
-		c.w.Header().Set("Connection", "close") // the rest is not read
 		return nil, tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.opt.MaxRequestBytes))
@@ -101,10 +105,28 @@ func (c *call) document() ([]byte, *problem) {
 // empty refuses a body where none belongs, whatever the headers say of it.
 func (c *call) empty() *problem {
 	var one [1]byte
-	if n, _ := io.ReadFull(c.r.Body, one[:]); n > 0 {
+	switch n, err := io.ReadFull(c.r.Body, one[:]); {
+	case n > 0:
 		return malformed("this request has no body")
+	case err != io.EOF: // a body was announced, and broke off before its first byte
+		return malformed("the body did not arrive")
 	}
 	return nil
+}
+
+// drain reads what is left of a refused body, so that a client that sends all of it first gets to read the answer: a
+// connection that is closed under unread bytes takes the answer with it. What is far too long is not waited for, nor
+// what the client holds back until it is asked for.
+func (c *call) drain() {
+	most := 2 * c.opt.MaxRequestBytes
+	if c.r.Header.Get("Expect") != "" {
+		return
+	}
+	if c.r.ContentLength > most {
+		c.w.Header().Set("Connection", "close")
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.r.Body, most) // whatever became of it, the answer is the same
 }
 
 func unsupportedType(detail string) *problem {

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -55,23 +56,27 @@ func (s *Store) Handler(callerOf func(*http.Request) (c Caller, ok bool)) http.H
 }
 
 func (s *Store) servePut(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {
+	// Not every writer can bound its reads (a test's recorder cannot); a server's connection can.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTimeout))
 	if !caller.MayWrite {
+		drain(r)
 		problem(w, http.StatusForbidden, "forbidden", "the token's role may not store artifacts")
 		return
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		drain(r)
 		problem(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "artifacts are stored without a content encoding")
 		return
 	}
 	if r.ContentLength > MaxBlobBytes {
+		drain(r)
 		refuse(w, errBlobTooLarge)
 		return
 	}
-	// Not every writer can bound its reads (a test's recorder cannot); a server's connection can.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTimeout))
 	fresh, err := s.Put(r.Context(), caller.Tenant, digest, r.Body)
 	if err != nil {
 		s.logUnforeseen("artifact upload", err)
+		drain(r)
 		refuse(w, err)
 		return
 	}
@@ -82,6 +87,14 @@ func (s *Store) servePut(w http.ResponseWriter, r *http.Request, caller Caller, 
 	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"sha256": digest.String()}) // the client left: nothing to tell it
+}
+
+// drain reads what is left of a refused upload, so that a client that sends all of it first gets to read the answer. What
+// is far too long is not waited for, nor what the client holds back until it is asked for.
+func drain(r *http.Request) {
+	if r.ContentLength <= 2*MaxBlobBytes && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, 2*MaxBlobBytes) // whatever became of it, the answer is the same
+	}
 }
 
 func (s *Store) serveGet(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {

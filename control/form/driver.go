@@ -27,7 +27,7 @@ type Driver struct {
 
 	// Check judges what fields cannot say alone. nil means nothing.
 	Check func(*Spec) *rules.Verdict
-	// Pure judges the rules that the spec shows by itself, after name and immutability and before references. nil means
+	// Pure judges the rules that the spec shows by itself, after immutability and before name and references. nil means
 	// nothing.
 	Pure func(*Spec) *rules.Verdict
 	// Frozen reports the pointer of the first part of the spec that an update may not change and does, "" if none.

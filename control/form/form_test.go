@@ -340,3 +340,20 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// worker-version §4: a member that is absent differs from every one that is present, also from its neighbour's.
+func TestAbsentDiffersFromPresent(t *testing.T) {
+	same := func(_ *Spec, _ string, val any) (any, *rules.Verdict) { return val, nil }
+	d := &Driver{Fields: []Field{{Name: "a", Read: same}, {Name: "b", Read: same}}}
+	digests := map[[32]byte]string{}
+	for _, raw := range []string{`{}`, `{"a":1}`, `{"b":1}`, `{"a":1,"b":1}`} {
+		s, v := d.Parse([]byte(raw))
+		if v != nil {
+			t.Fatal(v)
+		}
+		if other, taken := digests[s.Digest]; taken {
+			t.Errorf("%s equals %s", raw, other)
+		}
+		digests[s.Digest] = raw
+	}
+}

@@ -1,6 +1,7 @@
 package form
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 
 	"edged/control/jsonraw"
@@ -73,7 +74,7 @@ func (d *Driver) Parse(raw json.RawMessage) (*Spec, *rules.Verdict) {
 	if v := closed("", obj, d.Fields); v != nil {
 		return nil, v
 	}
-	canonical := make(map[string]any, len(d.Fields))
+	whole := sha256.New()
 	for i := range d.Fields {
 		f := &d.Fields[i]
 		val, present := obj[f.Name]
@@ -90,12 +91,15 @@ func (d *Driver) Parse(raw json.RawMessage) (*Spec, *rules.Verdict) {
 		if v != nil {
 			return nil, v
 		}
-		canonical[f.Name] = norm
-		if s.fields[f.Name], ok = digest(norm); !ok {
+		sum, ok := digest(norm)
+		if !ok {
 			return nil, invalid("/"+f.Name, "/%s holds a number out of range", f.Name)
 		}
+		s.fields[f.Name] = sum
+		whole.Write([]byte{byte(i)}) // an absent field differs from every present one
+		whole.Write(sum[:])
 	}
-	s.Digest, _ = digest(canonical) // every part of it could be digested
+	whole.Sum(s.Digest[:0])
 	if d.Check != nil {
 		if v := d.Check(s); v != nil {
 			return nil, v

@@ -64,6 +64,30 @@ type Command struct {
 
 	Token  *Token `json:"token,omitempty"`
 	Secret []byte `json:"secret,omitempty"`
+
+	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
+}
+
+// parsed is what a driver made of a spec.
+type parsed struct {
+	by   *form.Driver
+	raw  json.RawMessage
+	spec *form.Spec
+	v    *rules.Verdict
+}
+
+// parse returns what the driver makes of the spec. The first call does the work, which takes long for a large spec.
+func (c *Command) parse(d *form.Driver) (*form.Spec, *rules.Verdict) {
+	if p := c.parsed; p == nil || p.by != d || !sameBytes(p.raw, c.Spec) {
+		spec, v := d.Parse(c.Spec)
+		c.parsed = &parsed{d, c.Spec, spec, v}
+	}
+	return c.parsed.spec, c.parsed.v
+}
+
+// sameBytes reports whether a and b are the same bytes in memory.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // Inspected is what the evaluation of a bundle's module graph showed.

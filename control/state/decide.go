@@ -88,7 +88,7 @@ func (s *State) decideCreate(c *Command) decision {
 	if c.Offering {
 		return refusef(rules.Malformed, "host-api §5.2", "offerings are not advertised, offering must be absent")
 	}
-	spec, v := driver.Parse(c.Spec)
+	spec, v := c.parse(driver)
 	if v != nil {
 		return refuse(v)
 	}
@@ -152,7 +152,7 @@ func (s *State) decideUpdate(c *Command, old *Resource) decision {
 	if d.Refusal = s.busy(c, old); d.Refusal != nil {
 		return d
 	}
-	if d.spec, d.Refusal = old.driver.Parse(c.Spec); d.Refusal != nil {
+	if d.spec, d.Refusal = c.parse(old.driver); d.Refusal != nil {
 		return d
 	}
 	if old.driver.Frozen != nil {

@@ -59,6 +59,7 @@ func (t *tables) reset() {
 
 // Apply carries out one command. It is the only method that changes the state, except Restore.
 func (s *State) Apply(c *Command) Outcome {
+	s.prepare(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(s.last, c.At)
@@ -89,9 +90,26 @@ func (s *State) Apply(c *Command) Outcome {
 	return Outcome{}
 }
 
+// prepare parses a command's spec before the lock is taken: a large one must not hold up everybody else's reads.
+func (s *State) prepare(c *Command) {
+	var driver *form.Driver
+	switch c.Kind {
+	case CreateResource:
+		driver = s.drivers[c.Form]
+	case UpdateResource:
+		if r := s.Resource(c.UID); r != nil {
+			driver = r.driver
+		}
+	}
+	if driver != nil {
+		_, _ = c.parse(driver) // judged in its place in the order of checks
+	}
+}
+
 // Decide judges a mutation without carrying it out: a refusal or a replayed Operation is final, an Inspect says what has
 // to be found out first, and an empty Outcome means that Apply would accept it now.
 func (s *State) Decide(c *Command) Outcome {
+	s.prepare(c)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.decide(c).Outcome
@@ -115,6 +133,13 @@ func (s *State) Resource(uid string) *Resource {
 func (s *State) get(uid string) *Resource {
 	r, _ := s.resources.Get(uid)
 	return r
+}
+
+// Versions returns the UIDs of the live versions of a worker, in ascending order; for the node itself.
+func (s *State) Versions(worker string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sources(worker, rules.Version, form.UseOwner)
 }
 
 // Find returns a Resource that the actor may read, or why not: what is not the tenant's looks as if it never existed.

@@ -132,15 +132,8 @@ func (h *Head) possible(upgrade bool) error {
 // validHost checks name or address and port. It says nothing about whether the name exists.
 func validHost(v []byte) bool {
 	name, port := SplitPort(v)
-	if len(name) == 0 || len(name) > 255 || len(port) > 6 {
+	if len(name) == 0 || len(name) > 255 || len(port) > 6 || len(port) > 0 && !validPort(port[1:]) {
 		return false
-	}
-	if len(port) > 0 {
-		for _, c := range port[1:] {
-			if c < '0' || c > '9' {
-				return false
-			}
-		}
 	}
 	if name[0] == '[' {
 		if name[len(name)-1] != ']' {
@@ -157,6 +150,18 @@ func validHost(v []byte) bool {
 		}
 	}
 	return true
+}
+
+// validPort takes what a URL takes: nothing, or a number of 16 bits. port has at most five bytes.
+func validPort(port []byte) bool {
+	n := 0
+	for _, c := range port {
+		if c < '0' || c > '9' {
+			return false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n <= 0xffff
 }
 
 // SplitPort splits a Host value into name and port; the port keeps its colon, and is empty if there is none.

@@ -46,6 +46,8 @@ func TestParse(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: a\r\nX: \t v \xff\t \r\nY:\r\n\r\n", "GET / a 1 0 true false|host\na\nx\nv \xff\ny\n\n"},
 		{"GET / HTTP/1.1\r\nX-B: 1\r\nHost: a\r\nConnection: x-b, host, content-length\r\nX-C: 2\r\n\r\n", "GET / a 1 0 true false|host\na\nx-c\n2\n"},
 		{"GET / HTTP/1.1\r\nHost: a\r\nEdged-X: 1\r\nForwarded: x\r\nX-Forwarded-Prefix: 1\r\n\r\n", "GET / a 1 0 true false|host\na\n"},
+		{"GET / HTTP/1.1\r\nHost: a:65535\r\n\r\n", "GET / a:65535 1 0 true false|host\na:65535\n"},
+		{"GET / HTTP/1.1\r\nHost: a:\r\n\r\n", "GET / a: 1 0 true false|host\na:\n"},
 		{"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "GET / [::1]:80 1 0 true false|host\n[::1]:80\n"},
 		{"GET /é\\\" HTTP/1.1\r\nHost: a_b-c.d.\r\n\r\n", "GET /é\\\" a_b-c.d. 1 0 true false|host\na_b-c.d.\n"},
 	} {
@@ -81,6 +83,8 @@ func TestParseRefuses(t *testing.T) {
 		{"GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", ErrBad},
 		{"GET / HTTP/1.1\r\nHost: a:x\r\n\r\n", ErrBad},
 		{"GET / HTTP/1.1\r\nHost: a:1:2\r\n\r\n", ErrBad},
+		{"GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n", ErrBad},  // no URL has it: the worker's request.url could not be parsed
+		{"GET / HTTP/1.1\r\nHost: a:000080\r\n\r\n", ErrBad}, // longer than any port
 		{"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", ErrBad},
 		{"GET / HTTP/1.1\r\nHost: [g]\r\n\r\n", ErrBad},
 		{"GET / HTTP/1.1\r\nHost: \xc3\xa4\r\n\r\n", ErrBad},

@@ -93,7 +93,7 @@ func (e *Engine) capture(in *Instance, roots []Value) (*Image, error) {
 		}
 	}
 	content, tail := content.split()
-	p, err := newPages(content, content.end(), tail)
+	p, err := newPages(content, tail)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,14 @@ func (s sparse) add(mem []byte, in span) sparse {
 
 func (r run) end() uint64 { return r.off + uint64(len(r.data)) }
 
-// end returns the length of the memory up to the last run.
+// start and end return where the first run begins and the last one ends.
+func (s sparse) start() uint64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return s[0].off
+}
+
 func (s sparse) end() uint64 {
 	if len(s) == 0 {
 		return 0

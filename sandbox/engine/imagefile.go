@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,16 +16,20 @@ import (
 
 // An image file is a cache: it is made anew when it is damaged or another engine's. It begins with a fixed head,
 //
-//	magic [8]byte, checksum of all that follows [8]byte, engine digest [32]byte, length of the rest uint64
+//	magic [8]byte, checksum of all that follows [8]byte, engine digest [32]byte, length of the fields uint64
 //
-// followed by the fields in the order of appendFields and the runs of pages that are not zero. All numbers are
-// little-endian.
+// followed by the fields in the order of appendFields and, from the next page on, the dense part as it lies in a guest's
+// memory, with holes where that is zero. All numbers are little-endian.
+//
+// A loaded image stays in its file: guests map it, so that the kernel keeps in memory what is used. The file must not be
+// written any more; deleting it does no harm.
 const (
-	imageMagic    = "edgimg\x00\x01" // the last byte is the format's version
-	imageHeadSize = 8 + 8 + 32 + 8
-	maxImageNames = 4096
-	maxImageRoots = 1024
-	maxImageBytes = 1 << 30
+	imageMagic     = "edgimg\x00\x02" // the last byte is the format's version
+	imageHeadSize  = 8 + 8 + 32 + 8
+	maxImageNames  = 4096
+	maxImageRoots  = 1024
+	maxImageBytes  = 1 << 30
+	maxImageFields = 16 << 20
 )
 
 // ErrImage means that a file is no image for this engine: damaged, cut off, of another version or another engine.
@@ -40,8 +43,7 @@ func (img *Image) Save(path string) error {
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, op, err)
 	}
-	_, err = f.Write(img.encode())
-	err = errors.Join(err, f.Close())
+	err = errors.Join(img.write(f), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -51,14 +53,29 @@ func (img *Image) Save(path string) error {
 	return nil
 }
 
-func (img *Image) encode() []byte {
-	b := make([]byte, imageHeadSize, imageHeadSize+int(img.ResidentBytes())+4096)
+// write leaves holes for what is zero.
+func (img *Image) write(f *os.File) error {
+	p, page := img.pages, int64(pageSize)
+	b := make([]byte, imageHeadSize, 4<<10)
 	copy(b, imageMagic)
 	copy(b[16:], img.engine.digest[:])
 	b = img.appendFields(b)
 	binary.LittleEndian.PutUint64(b[48:], uint64(len(b)-imageHeadSize))
-	binary.LittleEndian.PutUint64(b[8:], xxhash.Sum64(b[16:]))
-	return b
+	offset := (int64(len(b)) + page - 1) / page * page
+	b = append(b, make([]byte, offset-int64(len(b)))...)
+	sum := xxhash.New()
+	sum.Write(b[16:])
+	sum.Write(p.image)
+	binary.LittleEndian.PutUint64(b[8:], sum.Sum64())
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	for _, s := range p.spans {
+		if _, err := f.WriteAt(p.image[s.from-p.first:s.to-p.first], offset+int64(s.from-p.first)); err != nil {
+			return err
+		}
+	}
+	return f.Truncate(offset + int64(len(p.image)))
 }
 
 func (img *Image) appendFields(b []byte) []byte {
@@ -86,11 +103,12 @@ func (img *Image) appendFields(b []byte) []byte {
 		u64(t.off)
 		block(t.data)
 	}
+	u64(img.pages.first)
 	u64(img.pages.dense)
 	u64(uint64(len(img.pages.spans)))
 	for _, s := range img.pages.spans {
 		u64(s.from)
-		block(img.pages.image[s.from:s.to])
+		u64(s.to)
 	}
 	return b
 }
@@ -111,53 +129,57 @@ func (k *known) values() []*Value {
 // os.ErrNotExist where there is no file; then the caller builds the image anew.
 func (e *Engine) LoadImage(path string) (*Image, error) {
 	const op = "engine.LoadImage"
-	b, err := readBounded(path, maxImageBytes)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, op, err)
 	}
-	img, err := e.decode(b)
+	defer f.Close()
+	img, err := e.decode(f)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, op, errors.Join(ErrImage, err))
 	}
 	return img, nil
 }
 
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+// decode trusts nothing: a checksum finds damage, and bounds are checked all the same.
+func (e *Engine) decode(f *os.File) (*Image, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if st.Size() > limit {
-		return nil, fmt.Errorf("%d bytes are too many", st.Size())
+	head := make([]byte, imageHeadSize)
+	if _, err := f.ReadAt(head, 0); err != nil || string(head[:8]) != imageMagic {
+		return nil, errors.Join(errors.New("no image, or another format"), err)
 	}
-	b := make([]byte, st.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// decode trusts nothing: a checksum finds damage, and bounds are checked all the same.
-func (e *Engine) decode(b []byte) (*Image, error) {
+	size, fields := st.Size(), binary.LittleEndian.Uint64(head[48:])
 	switch {
-	case len(b) < imageHeadSize || string(b[:8]) != imageMagic:
-		return nil, errors.New("no image, or another format")
-	case binary.LittleEndian.Uint64(b[48:]) != uint64(len(b)-imageHeadSize):
-		return nil, errors.New("cut off")
-	case binary.LittleEndian.Uint64(b[8:]) != xxhash.Sum64(b[16:]):
-		return nil, errors.New("damaged")
-	case !bytes.Equal(b[16:48], e.digest[:]):
+	case size > maxImageBytes || fields > maxImageFields || uint64(size) < imageHeadSize+fields:
+		return nil, errors.New("cut off, or too large")
+	case !bytes.Equal(head[16:48], e.digest[:]):
 		return nil, errors.New("another engine's")
 	}
-	return e.decodeFields(&imageReader{b: b[imageHeadSize:]})
+	sum, err := checksum(f, size)
+	if err != nil {
+		return nil, err
+	}
+	if sum != binary.LittleEndian.Uint64(head[8:]) {
+		return nil, errors.New("damaged")
+	}
+	b := make([]byte, fields)
+	if _, err := f.ReadAt(b, imageHeadSize); err != nil {
+		return nil, err
+	}
+	return e.decodeFields(&imageReader{b: b}, f, size)
 }
 
-func (e *Engine) decodeFields(r *imageReader) (*Image, error) {
+// checksum reads with a buffer: through a mapping the whole file would become resident.
+func checksum(f *os.File, size int64) (uint64, error) {
+	sum := xxhash.New()
+	_, err := io.CopyBuffer(sum, io.NewSectionReader(f, 16, size-16), make([]byte, 64<<10))
+	return sum.Sum64(), err
+}
+
+func (e *Engine) decodeFields(r *imageReader, f *os.File, fileSize int64) (*Image, error) {
 	img := &Image{engine: e, loaded: map[string]struct{}{}}
 	img.size = r.u64()
 	if img.size > uint64(e.opt.MaxMemoryBytes) || img.size%pageBytes != 0 {
@@ -185,17 +207,22 @@ func (e *Engine) decodeFields(r *imageReader) (*Image, error) {
 		}
 		tail = append(tail, t)
 	}
-	dense := make(sparse, 0, 16)
-	length := r.upTo(img.size)
+	first, dense := r.upTo(img.size), r.upTo(img.size)
+	var spans []span
+	last := first
 	for range r.upTo(img.size / uint64(pageSize)) {
-		off := r.upTo(length)
-		data := r.block(length - off)
-		dense = append(dense, run{off, data})
+		s := span{r.upTo(dense), r.upTo(dense)}
+		if s.from < last || s.to < s.from {
+			return nil, errors.New("its spans make no sense")
+		}
+		spans, last = append(spans, s), s.to
 	}
-	if r.bad || len(r.b) != 0 || length%uint64(pageSize) != 0 {
+	page := uint64(pageSize)
+	offset := fileSize - int64(dense-first)
+	if r.bad || len(r.b) != 0 || first > dense || first%page != 0 || dense%page != 0 || offset < imageHeadSize || offset%int64(page) != 0 {
 		return nil, errors.New("its fields make no sense")
 	}
-	p, err := newPages(dense, length, tail)
+	p, err := filePages(f, offset, first, dense, spans, tail)
 	if err != nil {
 		return nil, err
 	}

@@ -114,6 +114,7 @@ func (e *Engine) hostFast(in *Instance, s []uint64) {
 		f.args[n] = Undefined
 	}
 	s[0] = uint64(h.Fn(in, f.args[:n:n]))
+	in.afterHost()
 }
 
 func le64(b []byte) uint64 {

@@ -102,6 +102,24 @@ func (in *Instance) poll() uint64 {
 	return 1
 }
 
+// pollSoon is how much active time may pass between two polls before a host call brings the next one forward.
+const pollSoon = 500 * time.Microsecond
+
+// afterHost is called behind every host function. The time that one takes is counted by no loop: without this a guest that
+// calls heavy ones in a row would run thousands of them between two polls.
+func (in *Instance) afterHost() {
+	if in.limits.running && clock()-in.limits.last > pollSoon {
+		in.fuel.Set(1)
+	}
+}
+
+// Overdue reports whether the guest is about to be stopped. A host function that takes long asks between two pieces of
+// its work and returns at once if so, whatever it returns.
+func (in *Instance) Overdue() bool {
+	l := &in.limits
+	return l.stop != nil || in.stopped.Load() != nil || l.running && clock()-l.started > l.budget
+}
+
 // SetMemoryLimit bounds the JavaScript heap in bytes; 0 takes the bound away. It is part of a snapshot. The instance's
 // memory as a whole stays under Options.MaxMemoryBytes in any case.
 func (in *Instance) SetMemoryLimit(n int64) {

@@ -66,16 +66,15 @@ func (m *memory) Free() {
 
 // mapPages makes the first size bytes the image's and forgets all that was written before.
 func (m *memory) mapPages(p *pages, size uint64) error {
-	const prot = unix.PROT_READ | unix.PROT_WRITE
-	const flags = unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
-	if stale := max(m.high, size); stale > p.dense {
-		rest := unsafe.Add(m.base, p.dense)
-		if _, err := unix.MmapPtr(-1, 0, rest, uintptr(stale-p.dense), prot, flags|unix.MAP_ANON); err != nil {
-			return fmt.Errorf("clear guest memory: %w", err)
-		}
+	if err := m.zero(0, p.first); err != nil {
+		return err
 	}
-	if p.dense > 0 {
-		if _, err := unix.MmapPtr(p.fd, 0, m.base, uintptr(p.dense), prot, flags); err != nil {
+	if err := m.zero(p.dense, max(m.high, size)); err != nil {
+		return err
+	}
+	if p.dense > p.first {
+		at, n := unsafe.Add(m.base, p.first), uintptr(p.dense-p.first)
+		if _, err := unix.MmapPtr(p.fd, p.offset, at, n, mapProt, mapFlags); err != nil {
 			return fmt.Errorf("map the image: %w", err)
 		}
 	}
@@ -88,17 +87,35 @@ func (m *memory) mapPages(p *pages, size uint64) error {
 	return nil
 }
 
-// pages are the contents of an image: a sealed, sparse memory file of the dense prefix, and the pages above it.
-type pages struct {
-	fd    int
-	dense uint64
-	image []byte // the file, mapped to read
-	tail  []tailPage
-	spans []span // what is not a hole: reading a hole would fill it
+const (
+	mapProt  = unix.PROT_READ | unix.PROT_WRITE
+	mapFlags = unix.MAP_PRIVATE | unix.MAP_FIXED | unix.MAP_NORESERVE
+)
+
+// zero forgets what [from, to) held.
+func (m *memory) zero(from, to uint64) error {
+	if from >= to {
+		return nil
+	}
+	if _, err := unix.MmapPtr(-1, 0, unsafe.Add(m.base, from), uintptr(to-from), mapProt, mapFlags|unix.MAP_ANON); err != nil {
+		return fmt.Errorf("clear guest memory: %w", err)
+	}
+	return nil
 }
 
-// newPages copies what it is given: the contents of a dense prefix of the given length, and the pages above it.
-func newPages(content sparse, dense uint64, tail []tailPage) (p *pages, err error) {
+// pages are the contents of an image: a file of its dense part [first, dense), and the pages above it. Below it all is
+// zero.
+type pages struct {
+	fd           int
+	offset       int64 // of the dense part in the file
+	first, dense uint64
+	image        []byte // the dense part, mapped to read
+	tail         []tailPage
+	spans        []span // what is not zero
+}
+
+// newPages copies what it is given, the contents of the dense part and the pages above it, into a sealed, sparse memory file.
+func newPages(content sparse, tail []tailPage) (p *pages, err error) {
 	fd, err := unix.MemfdCreate("image", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("make an image: %w", err)
@@ -108,12 +125,12 @@ func newPages(content sparse, dense uint64, tail []tailPage) (p *pages, err erro
 			_ = unix.Close(fd)
 		}
 	}()
-	if err := unix.Ftruncate(fd, int64(dense)); err != nil {
+	p = &pages{fd: fd, first: content.start(), dense: content.end(), tail: tail, spans: content.spans()}
+	if err := unix.Ftruncate(fd, int64(p.dense-p.first)); err != nil {
 		return nil, fmt.Errorf("size an image: %w", err)
 	}
-	p = &pages{fd: fd, dense: dense, tail: tail, spans: content.spans()}
 	for _, r := range content {
-		for b, off := r.data, int64(r.off); len(b) > 0; {
+		for b, off := r.data, int64(r.off-p.first); len(b) > 0; {
 			n, err := unix.Pwrite(fd, b, off)
 			if err != nil {
 				return nil, fmt.Errorf("fill an image: %w", err)
@@ -125,12 +142,32 @@ func newPages(content sparse, dense uint64, tail []tailPage) (p *pages, err erro
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return nil, fmt.Errorf("seal an image: %w", err)
 	}
-	if dense > 0 {
-		if p.image, err = unix.Mmap(fd, 0, int(dense), unix.PROT_READ, unix.MAP_PRIVATE); err != nil {
-			return nil, fmt.Errorf("map an image: %w", err)
-		}
+	return p, p.view()
+}
+
+// filePages are pages whose dense part, [first, dense), stands at offset in a file that nobody changes: the page cache
+// holds it, and only while it is in use. It does not keep f.
+func filePages(f *os.File, offset int64, first, dense uint64, spans []span, tail []tailPage) (*pages, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("keep an image's file: %w", err)
+	}
+	p := &pages{fd: fd, offset: offset, first: first, dense: dense, spans: spans, tail: tail}
+	if err := p.view(); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
 	}
 	return p, nil
+}
+
+func (p *pages) view() (err error) {
+	if p.dense == p.first {
+		return nil
+	}
+	if p.image, err = unix.Mmap(p.fd, p.offset, int(p.dense-p.first), unix.PROT_READ, unix.MAP_PRIVATE); err != nil {
+		return fmt.Errorf("map an image: %w", err)
+	}
+	return nil
 }
 
 func (p *pages) close() {

@@ -2,6 +2,11 @@
 
 package engine
 
+import (
+	"fmt"
+	"os"
+)
+
 // pageSize is only a unit of bookkeeping here.
 const pageSize = 4096
 
@@ -39,19 +44,29 @@ func (m *memory) mapPages(p *pages, size uint64) error {
 	return nil
 }
 
-// pages are the contents of an image.
+// pages are the contents of an image: its dense part [first, dense), and the pages above it. Below it all is zero.
 type pages struct {
-	dense uint64
-	image []byte
-	tail  []tailPage
-	spans []span
+	first, dense uint64
+	image        []byte // the dense part
+	tail         []tailPage
+	spans        []span // what is not zero
 }
 
-// newPages copies what it is given: the contents of a dense prefix of the given length, and the pages above it.
-func newPages(content sparse, dense uint64, tail []tailPage) (*pages, error) {
-	p := &pages{dense: dense, image: make([]byte, dense), tail: tail, spans: content.spans()}
+// newPages copies what it is given: the contents of the dense part, and the pages above it.
+func newPages(content sparse, tail []tailPage) (*pages, error) {
+	p := &pages{first: content.start(), dense: content.end(), tail: tail, spans: content.spans()}
+	p.image = make([]byte, p.dense-p.first)
 	for _, r := range content {
-		copy(p.image[r.off:], r.data)
+		copy(p.image[r.off-p.first:], r.data)
+	}
+	return p, nil
+}
+
+// filePages are pages whose dense part, [first, dense), stands at offset in a file.
+func filePages(f *os.File, offset int64, first, dense uint64, spans []span, tail []tailPage) (*pages, error) {
+	p := &pages{first: first, dense: dense, image: make([]byte, dense-first), spans: spans, tail: tail}
+	if _, err := f.ReadAt(p.image, offset); err != nil {
+		return nil, fmt.Errorf("read an image: %w", err)
 	}
 	return p, nil
 }

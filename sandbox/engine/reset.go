@@ -114,13 +114,15 @@ func (w *restored) run(m *memory, from, to uint64) {
 	}
 }
 
-// copyBack overwrites [from, to) with the image, or zero above it.
+// copyBack overwrites [from, to) with the image: zero below and above its dense part.
 func (m *memory) copyBack(from, to uint64) {
-	split := min(max(from, m.from.dense), to)
-	if from < split {
-		copy(m.cur[from:split], m.from.image[from:split])
+	p := m.from
+	low, high := min(max(from, p.first), to), min(max(from, p.dense), to)
+	clear(m.cur[from:low])
+	if low < high {
+		copy(m.cur[low:high], p.image[low-p.first:high-p.first])
 	}
-	clear(m.cur[split:to])
+	clear(m.cur[high:to])
 }
 
 // all restores everything, written or not.

@@ -28,7 +28,7 @@ func differences(in *Instance) string {
 	if expected.of != in.image {
 		expected.of, expected.bytes = in.image, make([]byte, len(mem))
 		for _, s := range p.spans {
-			copy(expected.bytes[s.from:s.to], p.image[s.from:s.to])
+			copy(expected.bytes[s.from:s.to], p.image[s.from-p.first:s.to-p.first])
 		}
 		for _, t := range p.tail {
 			copy(expected.bytes[t.off:], t.data)

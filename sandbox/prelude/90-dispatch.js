@@ -5,9 +5,16 @@ const dispatchSlot = Symbol('context');
 const dispatchHandlerNames = ['fetch', 'scheduled', 'queue'];
 const dispatchHandlers = { __proto__: null };
 let dispatchTarget; // the default export: `this` of every handler
+let dispatchFetchHandler; // fetch, bound to the target: cheaper than Reflect.apply and its array
+const dispatchBind = Function.prototype.call.bind(Function.prototype.bind);
 
-// The running invocation, null between two. An object that outlived its invocation knows by it that its time is over.
+// The running invocation, null between two. An object that outlived its invocation knows by it that its time is over. An
+// array, because every property that a new object gets costs as much as a call; its places:
 let invocation = null;
+const invocationWaits = 0; // tasks of waitUntil that are not settled
+const invocationSignal = 1; // of the incoming request, null before the first look
+const invocationGone = 2; // whether the client has left
+const invocationReader = 3; // of the response's stream
 
 // Takes the main module's namespace. Returns the names of its handlers, joined by commas, or null if its default export
 // is missing or is not a plain object. Accessors do not count and are not called.
@@ -26,6 +33,7 @@ function dispatchAdopt(namespace) {
     names = names === '' ? name : `${names},${name}`;
   }
   dispatchTarget = target;
+  if (dispatchHandlers.fetch !== undefined) dispatchFetchHandler = dispatchBind(dispatchHandlers.fetch, target);
   return names;
 }
 
@@ -37,7 +45,7 @@ function dispatchSeal() {
   timerLast = 0;
   try {
     for (let i = 0; i < 3; i++) {
-      invocation = dispatchInvocation(0);
+      invocation = [0, null, false, null];
       const request = newIncomingRequest('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', 0, 0);
       request.headers.get('accept');
       dispatchContext(invocation);
@@ -48,10 +56,6 @@ function dispatchSeal() {
   } finally {
     invocation = null;
   }
-}
-
-function dispatchInvocation(bodyKind) {
-  return { waits: 0, bodyKind, signal: null, gone: false, reader: null };
 }
 
 class ExecutionContext {
@@ -67,27 +71,25 @@ class ExecutionContext {
       throw expired;
     }
     const settled = coreResolve(promise);
-    mine.waits++;
-    coreThen(settled, () => { mine.waits--; }, (reason) => {
-      mine.waits--;
+    mine[invocationWaits]++;
+    coreThen(settled, () => { mine[invocationWaits]--; }, (reason) => {
+      mine[invocationWaits]--;
       host.report('waitUntil', coreDescribe(reason));
     });
   }
 }
 coreDefine(ExecutionContext.prototype, Symbol.toStringTag, { __proto__: null, value: 'ExecutionContext', configurable: true });
 
-function dispatchContext(mine) {
-  const ctx = coreCreate(ExecutionContext.prototype);
-  ctx[dispatchSlot] = mine;
-  return ctx;
-}
+const contextPrototype = ExecutionContext.prototype;
+
+function dispatchContext(mine) { return { __proto__: contextPrototype, [dispatchSlot]: mine }; }
 
 // Begins an invocation of the fetch handler and returns what the handler returned.
 function dispatchFetch(method, url, headers, bodyKind, length, vars) {
-  const mine = invocation = dispatchInvocation(bodyKind);
+  const mine = invocation = [0, null, false, null];
   const request = newIncomingRequest(method, url, headers, bodyKind, length);
   const env = vars === undefined ? {} : coreParse(vars);
-  return coreApply(dispatchHandlers.fetch, dispatchTarget, [request, env, dispatchContext(mine)]);
+  return dispatchFetchHandler(request, env, { __proto__: contextPrototype, [dispatchSlot]: mine });
 }
 
 // What a handler returned and is no native promise: a thenable is followed as `await` would follow it.
@@ -100,15 +102,15 @@ function dispatchFollow(value) {
 function dispatchFinish(response) {
   const parts = responseParts(response);
   if (parts[2] === 3) {
-    invocation.reader = acquireReader(parts[3]);
+    invocation[invocationReader] = acquireReader(parts[3]);
     parts[3] = undefined;
   }
-  parts[5] = invocation.waits;
+  parts[5] = invocation[invocationWaits];
   return parts;
 }
 
 // How many tasks keep the invocation alive.
-function dispatchWaits() { return invocation.waits; }
+function dispatchWaits() { return invocation[invocationWaits]; }
 
 // Ends the invocation for what may outlive it: only isolation `worker` calls it, a reset makes it needless.
 function dispatchEnd() {
@@ -125,8 +127,8 @@ function dispatchSettle(id, ok, value) {
 // Called when the client has left: request.signal is aborted, and one that is asked for later is born aborted.
 function dispatchGone() {
   timerNesting = 0;
-  invocation.gone = true;
-  if (invocation.signal !== null) signalAbort(invocation.signal, dispatchGoneReason());
+  invocation[invocationGone] = true;
+  if (invocation[invocationSignal] !== null) signalAbort(invocation[invocationSignal], dispatchGoneReason());
 }
 
 function dispatchGoneReason() { return new DOMException('The client has closed the connection', 'AbortError'); }
@@ -136,9 +138,9 @@ function dispatchGoneReason() { return new DOMException('The client has closed t
 function incomingSignal(owner) {
   const signal = makeSignal();
   if (owner === invocation) {
-    invocation.signal = signal;
+    invocation[invocationSignal] = signal;
     host.signalUsed();
-    if (invocation.gone) signalAbort(signal, dispatchGoneReason());
+    if (invocation[invocationGone]) signalAbort(signal, dispatchGoneReason());
   }
   return signal;
 }
@@ -164,7 +166,7 @@ const pumpLargest = 65536;
 const pumpBytes = Uint8Array;
 
 // Begins to read the next chunk of the response; the host looks at the promise itself.
-function pumpRead() { return readChunk(invocation.reader); }
+function pumpRead() { return readChunk(invocation[invocationReader]); }
 
 // A chunk as the host may keep it: null at the end, else bytes. The host copies a large chunk piece by piece while user
 // code may run, so that one is copied here first.
@@ -177,7 +179,7 @@ function pumpTake(result) {
 
 // Cancels the response stream. The result is of no interest to anybody.
 function pumpCancel() {
-  const cancelled = cancelReader(invocation.reader, dispatchGoneReason());
+  const cancelled = cancelReader(invocation[invocationReader], dispatchGoneReason());
   coreThen(cancelled, undefined, () => {});
 }
 

@@ -87,7 +87,8 @@ func (m *Module) checkData() error {
 	return r.err
 }
 
-// checkBody also sees that the last end closes the function, and only that one.
+// checkBody also sees that branches lead to blocks that are open, and that the last end closes the function, and only
+// that one.
 func (m *Module) checkBody(code []byte) error {
 	s := scanner{reader: reader{b: code}}
 	depth := 1
@@ -96,6 +97,10 @@ func (m *Module) checkBody(code []byte) error {
 		switch s.op {
 		case opBlock, opLoop, opIf:
 			depth++
+		case opBr, opBrIf, opBrTable:
+			if int64(s.index) >= int64(depth) {
+				s.fail("branch to block %d of %d", s.index, depth)
+			}
 		case opEnd:
 			depth--
 			if depth == 0 && s.rest() > 0 {

@@ -7,17 +7,29 @@ const (
 	opLoop        = 0x03
 	opIf          = 0x04
 	opEnd         = 0x0b
+	opBr          = 0x0c
+	opBrIf        = 0x0d
 	opBrTable     = 0x0e
 	opReturn      = 0x0f
 	opCall        = 0x10
 	opDrop        = 0x1a
 	opLocalGet    = 0x20
+	opLocalSet    = 0x21
+	opLocalTee    = 0x22
 	opGlobalGet   = 0x23
 	opGlobalSet   = 0x24
+	opI32Load     = 0x28
+	opI32Load8U   = 0x2d
+	opFirstLoad   = 0x28
+	opFirstStore  = 0x36
+	opLastStore   = 0x3e
 	opI32Const    = 0x41
 	opI64Const    = 0x42
 	opI32Eqz      = 0x45
 	opI32Add      = 0x6a
+	opI32Sub      = 0x6b
+	opI32And      = 0x71
+	opI32Shl      = 0x74
 	opI32WrapI64  = 0xa7
 	opI64ExtendU  = 0xad
 	opI32FromF32  = 0xbc // i32.reinterpret_f32
@@ -38,7 +50,7 @@ type scanner struct {
 	reader
 	op    byte
 	start int    // of the instruction in b
-	index uint32 // operand of call, ref.func and the global instructions
+	index uint32 // operand of call, ref.func, branches (the largest), locals, globals, tables; offset of a load or store
 }
 
 // next reads one instruction. It returns false at the end of the code and at the first fault (err).
@@ -56,13 +68,12 @@ func (s *scanner) immediates() {
 	switch op := s.op; {
 	case op == opBlock, op == opLoop, op == opIf:
 		s.blockType()
-	case op == opCall, op == opRefFunc, op == opGlobalGet, op == opGlobalSet:
+	case op == opCall, op == opRefFunc, op == opBr, op == opBrIf, op >= 0x20 && op <= 0x26: // locals, globals, tables
 		s.index = s.u32()
-	case op == 0x0c, op == 0x0d, op >= 0x20 && op <= 0x26: // br, br_if, locals, tables
-		s.u32()
 	case op == opBrTable:
+		s.index = 0
 		for n := s.count(1); n >= 0 && s.err == nil; n-- { // one more for the default
-			s.u32()
+			s.index = max(s.index, s.u32())
 		}
 	case op == 0x11: // call_indirect
 		s.u32()
@@ -100,7 +111,7 @@ func (s *scanner) memarg() {
 	if align := s.u32(); align > 31 { // higher bits select a memory
 		s.fail("alignment %d", align)
 	}
-	s.u32()
+	s.index = s.u32()
 }
 
 // blockType reads no type, a value type, or the index of a function type, which is a signed number that is not

@@ -69,6 +69,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"reference to the helper to come", bodyModule(0xd2, 1, 0x1a, end), "function 1 of 1"},
 		{"setting the counter to come", bodyModule(0x41, 0, 0x24, 1, end), "global 1 of 1"},
 		{"reading the counter to come", bodyModule(0x23, 1, 0x1a, end), "global 1 of 1"},
+		{"branch too far out", bodyModule(0x0c, 1, end), "branch to block 1 of 1"},
+		{"conditional branch too far out", bodyModule(0x02, 0x40, 0x41, 0, 0x0d, 2, end, end), "branch to block 2 of 2"},
+		{"table branch too far out", bodyModule(0x41, 0, 0x0e, 1, 1, 0, end), "branch to block 1 of 1"},
+		{"branch much too far out", bodyModule(0x0c, 0xff, 0xff, 0xff, 0xff, 0x0f, end), "branch to block 4294967295"},
 		{"open block", bodyModule(0x02, 0x40, end), "left open"},
 		{"code after the end", bodyModule(end, 0x01), "after the end"},
 		{"empty body", bodyModule(), "left open"},
@@ -108,10 +112,11 @@ func TestDecodeDropsCustomSections(t *testing.T) {
 }
 
 // Nothing makes the pass panic; what it lets through can be edited and read again; and what compiled before the edits
-// compiles after them.
+// compiles after them. What did not still does not after the counting, which takes every body apart.
 func FuzzInstrument(f *testing.F) {
 	f.Add(callModule())
 	f.Add(loopModule())
+	f.Add(branchModule())
 	f.Add(bodyModule(0x02, 0x40, 0x0e, 1, 0, 0, end, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, end))
 	f.Add(bodyModule(0xfd, 12, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xfd, 0x81, 1, 0x1a, end))
 	f.Add(wasmOf(sec(2, 3, 1, 'h', 1, 't', 1, tFuncref, 0, 1, 1, 'h', 1, 'm', 2, 1, 1, 2, 1, 'h', 1, 'g', 3, tI64, 1)))
@@ -129,7 +134,7 @@ func FuzzInstrument(f *testing.F) {
 		if err != nil {
 			return
 		}
-		valid := compile(t, code) == nil
+		valid := compile(t, m.Encode()) == nil // without custom sections, which may be at fault
 		edited := edit(m)
 		if edited == nil {
 			return
@@ -144,7 +149,23 @@ func FuzzInstrument(f *testing.F) {
 		if err := compile(t, edited); valid && err != nil {
 			t.Fatalf("a valid module became invalid: %v", err)
 		}
+		if counted := count(t, code); !valid && counted != nil && compile(t, counted) == nil {
+			t.Fatal("an invalid module became valid")
+		}
 	})
+}
+
+// count makes the edits that counting needs; nil if a name is taken.
+func count(t *testing.T, code []byte) []byte {
+	m := decode(t, code)
+	fn, err := m.AddImport("env", "interrupt", wasmpass.FuncType{Results: "\x7f"})
+	if err != nil {
+		return nil
+	}
+	if _, err := m.AddMeter(wasmpass.Meter{Interrupt: fn, Entries: true}); err != nil {
+		return nil
+	}
+	return m.Encode()
 }
 
 // edit makes every edit that the module admits; nil if a name is taken.

@@ -98,6 +98,7 @@ func TestMeterCountsLoops(t *testing.T) {
 func TestMeterRefuses(t *testing.T) {
 	for name, opt := range map[string]wasmpass.Meter{
 		"negative":         {Countdown: -1},
+		"too large":        {Countdown: math.MaxInt32},
 		"wrong type":       {Interrupt: 1},
 		"no such function": {Interrupt: 3},
 	} {

@@ -1,6 +1,10 @@
 package wasmpass
 
-import "edged/internal/fault"
+import (
+	"math"
+
+	"edged/internal/fault"
+)
 
 // Meter says how a module is made to ask its host now and then whether it may go on.
 type Meter struct {
@@ -17,20 +21,22 @@ const defaultCountdown = 10_000
 type MeterStats struct {
 	Functions int // functions the module defined before
 	Loops     int // loop heads, each of which counts now
+	Bulk      int // memory.copy and memory.fill instructions, each of which counts by its length now
 }
 
 // CounterExport is the name under which a metered module exports its counter, a mutable i32 global. The host sets it
 // back to the countdown when it restores an instance.
 const CounterExport = "__fuel"
 
-// AddMeter adds a counter, takes one from it at the head of every loop (and at every function entry, if asked), and
-// has a helper call the interrupt function and refill the counter when it reaches zero.
+// AddMeter adds a counter, takes one from it at the head of every loop (and at every function entry, if asked) and one
+// per 64 bytes before every bulk memory instruction, and has a helper call the interrupt function and refill the counter
+// when it reaches zero.
 func (m *Module) AddMeter(opt Meter) (MeterStats, error) {
 	const op = "wasmpass.AddMeter"
 	if opt.Countdown == 0 {
 		opt.Countdown = defaultCountdown
 	}
-	if opt.Countdown < 0 {
+	if opt.Countdown < 0 || opt.Countdown == math.MaxInt32 { // the refill is one larger
 		return MeterStats{}, fault.Newf(fault.Invalid, op, "countdown %d", opt.Countdown)
 	}
 	if opt.Interrupt >= m.numFuncs() || m.typeOf(opt.Interrupt) != (FuncType{Results: string(rune(i32))}) {
@@ -42,50 +48,31 @@ func (m *Module) AddMeter(opt Meter) (MeterStats, error) {
 	if err := m.addExport(op, export{name: CounterExport, kind: Global, index: counter}); err != nil {
 		return MeterStats{}, err
 	}
-	refill := m.addFunc(FuncType{}, refillCode(opt.Interrupt, counter, full))
-	step := stepCode(counter, refill)
+	refill := m.addFunc(FuncType{}, refillCode(opt.Interrupt, counter, opt.Countdown))
+	st := steps{take: takeCode(counter), refill: appendU32([]byte{opCall}, refill)}
 	for i := range stats.Functions {
-		code, loops := insertSteps(m.code[i].code, step, opt.Entries)
+		code, loops := st.insert(m.code[i].code, opt.Entries)
 		m.code[i].code = code
 		stats.Loops += loops
 	}
+	stats.Bulk = m.chargeBulk(stats.Functions, counter, refill)
 	return stats, nil
 }
 
-func refillCode(interrupt, counter uint32, full []byte) []byte {
+// refillCode gives one step more than the countdown, since the step that found the counter empty is taken again.
+func refillCode(interrupt, counter uint32, countdown int32) []byte {
 	code := appendU32([]byte{opCall}, interrupt)
 	code = append(code, opDrop)
-	code = append(code, full...)
+	code = appendS32(append(code, opI32Const), countdown+1)
 	code = appendU32(append(code, opGlobalSet), counter)
 	return append(code, opEnd)
 }
 
-// stepCode leaves the operand stack as it was, so it fits at any point of any function.
-func stepCode(counter, refill uint32) []byte {
+// takeCode takes one step from the counter and leaves whether that was the last.
+func takeCode(counter uint32) []byte {
 	code := appendU32([]byte{opGlobalGet}, counter)
 	code = append(appendS32(append(code, opI32Const), -1), opI32Add)
 	code = appendU32(append(code, opGlobalSet), counter)
 	code = appendU32(append(code, opGlobalGet), counter)
-	code = append(code, opI32Eqz, opIf, blockVoid)
-	code = appendU32(append(code, opCall), refill)
-	return append(code, opEnd)
-}
-
-func insertSteps(code, step []byte, entry bool) (out []byte, loops int) {
-	s := scanner{reader: reader{b: code}} // checked by Decode: no fault can occur
-	if entry {
-		out = append(out, step...)
-	}
-	last := 0
-	for s.next() {
-		if s.op == opLoop {
-			out = append(append(out, code[last:s.pos]...), step...)
-			last = s.pos
-			loops++
-		}
-	}
-	if out == nil {
-		return code, 0
-	}
-	return append(out, code[last:]...), loops
+	return append(code, opI32Eqz)
 }

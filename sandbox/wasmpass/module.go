@@ -9,6 +9,11 @@
 //	encode.go    Module to bytes
 //	edit.go      adding imports, functions, exports, table entries; renumbering
 //	meter.go     the loop (and function entry) counters
+//	loop.go      writing them into bodies
+//	bulk.go      memory.copy and memory.fill count by their length
+//	pattern.go   recognising and replacing instructions
+//	flag.go      taking out the tests of a flag that is off
+//	fold.go      writing a constant table into the switch that goes through it
 //	dispatch.go  the one-export dispatcher
 //
 // Invariants: no input makes Decode panic, or allocate more than a small multiple of the input's size. Decode is not

@@ -4,6 +4,7 @@
 //	node_test.go      starting, stopping and killing a node; deploying; requests
 //	examples_test.go  every example deployed, driven, restarted, killed and driven again
 //	program_test.go   flags, configuration, data directory, listeners, drain
+//	public_test.go    hostile clients, answers and guests on the public listener; what a drain waits for
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Not here: anything but tests.

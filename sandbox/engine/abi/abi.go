@@ -2,8 +2,9 @@
 // functions they import and export with which types, and what our pass adds. The build tool asserts all of it and the
 // engine relies on it, so the two cannot disagree.
 //
-//	abi.go   pins, imports, other exports, constants found by measuring this one build
-//	ops.go   the exports that the dispatcher reaches, and their numbers
+//	abi.go     pins, imports, other exports, constants found by measuring this one build
+//	layout.go  what the pass must find inside the interpreter
+//	ops.go     the exports that the dispatcher reaches, and their numbers
 //
 // Not here: the pass itself (sandbox/wasmpass) and anything that runs the engine (sandbox/engine).
 package abi
@@ -92,6 +93,8 @@ var imports = [...]Import{
 func Digest() string {
 	h := sha256.New()
 	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Countdown, HostModule, HostFast, FastType, RandomState)
+	fmt.Fprintln(h, InterpreterFunc, SwitchTable, SwitchTargets, SwitchDefault)
+	fmt.Fprintln(h, DumpFlagOffset, DumpFlagMask, DumpFlagSetter, DumpTests, DumpCallees)
 	for _, x := range exports {
 		fmt.Fprintln(h, x.Name, x.Type)
 	}
