@@ -42,7 +42,7 @@ type Options struct {
 	ReuseRequests int           // isolation worker: invocations until a sandbox starts afresh; 0 means 1,000
 	ReuseFor      time.Duration // isolation worker: age at which it does; 0 means 60 s
 
-	MaxInstances int           // live sandboxes; 0 means 4,096 (each needs two or three of the 65,530 mappings a process may have)
+	MaxInstances int           // live sandboxes; 0 means 4,096 (each needs three of the 65,530 mappings a process may have)
 	MaxIdle      time.Duration // how long a sandbox without work stays; 0 means 60 s
 	MaxRunning   int           // guests that run at once; 0 means two per core: with more, the tail grows and throughput does not
 
