@@ -65,7 +65,7 @@ examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/p
 	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
 
 bench: build ## the numbers of docs/performance.md, within ten minutes; needs wrk
-	go run ./bench
+	@go run ./bench
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin sandbox/engine/npm/node_modules examples/*/node_modules examples/*/dist

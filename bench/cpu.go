@@ -32,7 +32,7 @@ func benchCPU(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	script := filepath.Join(dir, "cpu.mjs")
-	if err := os.WriteFile(script, []byte(cpuSource+"\nconsole.log(await (await handler.fetch()).text())\n"), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(cpuSource+"\nconsole.log(JSON.stringify(measure()))\n"), 0o600); err != nil {
 		return err
 	}
 	jit, err := cpuInNode(ctx, script)

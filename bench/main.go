@@ -4,6 +4,7 @@
 //	process.go   node and baseline processes, and what they cost
 //	workers.go   what is deployed on them
 //	hello.go     requests per second beside bare fasthttp
+//	reset.go     what a pristine sandbox costs
 //	cold.go      first requests and deploys
 //	memory.go    bytes per idle worker and per live sandbox
 //	cpu.go       JavaScript kernels beside node
@@ -53,7 +54,7 @@ func (r *report) target(name string, value, want float64, atMost bool, unit stri
 func main() {
 	var cfg config
 	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
-	flag.StringVar(&cfg.only, "only", "", "one part: hello, cold, deploy, memory, cpu")
+	flag.StringVar(&cfg.only, "only", "", "one part: hello, reset, cold, deploy, memory, cpu")
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
@@ -70,17 +71,15 @@ func main() {
 	}
 }
 
+// part is one of the measurements.
+type part struct {
+	name string
+	run  func(context.Context, config, *report) error
+}
+
 func run(ctx context.Context, cfg config) error {
-	parts := []struct {
-		name string
-		run  func(context.Context, config, *report) error
-	}{{"hello", benchHello}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"cpu", benchCPU}}
-	if cfg.only != "" && !slices.ContainsFunc(parts, func(p struct {
-		name string
-		run  func(context.Context, config, *report) error
-	}) bool {
-		return p.name == cfg.only
-	}) {
+	parts := []part{{"hello", benchHello}, {"reset", benchReset}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"cpu", benchCPU}}
+	if cfg.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == cfg.only }) {
 		return fmt.Errorf("there is no part %q", cfg.only)
 	}
 	var r report

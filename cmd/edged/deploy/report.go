@@ -128,14 +128,11 @@ func describeVersion(spec versionSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-func describeShares(shares []Share, version *client.Resource) string {
+// describeShares says who gets how much, by the names of the versions.
+func describeShares(shares []Share, names map[string]string) string {
 	parts := make([]string, len(shares))
 	for i, s := range shares {
-		name := s.Version
-		if name == version.UID {
-			name = version.Name
-		}
-		parts[i] = Percent(s.Weight) + " " + name
+		parts[i] = Percent(s.Weight) + " " + names[s.Version]
 	}
 	return strings.Join(parts, ", ")
 }

@@ -217,8 +217,19 @@ func (d *deployer) ensureDeployment(ctx context.Context, worker string, version 
 	}
 	spec := deploymentOf(worker, shares)
 	d.report.Weights = shares
+	names := map[string]string{version.UID: version.Name}
+	for _, s := range shares {
+		if s.Version == version.UID {
+			continue
+		}
+		other, err := d.opt.Client.Read(ctx, s.Version)
+		if err != nil {
+			return failed("read", s.Version, err)
+		}
+		names[s.Version] = other.Name
+	}
 	_, err = d.ensure(ctx, &want{
-		form: form.WorkerDeploymentURL, name: d.names.deployment, spec: spec, mutable: true, note: describeShares(shares, version),
+		form: form.WorkerDeploymentURL, name: d.names.deployment, spec: spec, mutable: true, note: describeShares(shares, names),
 		same: func(r *client.Resource) bool {
 			var have deploymentSpec
 			return json.Unmarshal(r.Spec, &have) == nil && spec.equal(have)

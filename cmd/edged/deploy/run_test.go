@@ -130,6 +130,11 @@ func TestDeployWeight(t *testing.T) {
 	if got := active(n.read("hello.deployment").Observed); len(got) != 2 || got[0] != (Share{first.Version, 9500}) || got[1] != (Share{second.Version, 500}) {
 		t.Errorf("distribution %v", got)
 	}
+	for _, s := range second.Steps { // people read names, not UIDs
+		if s.Name == "hello.deployment" && strings.Count(s.Note, "hello.version.") != 2 {
+			t.Errorf("the distribution is told as %q", s.Note)
+		}
+	}
 	n.took()
 	n.mustDeploy(dir, Options{Weight: 500})
 	if took := n.took(); len(took) > 0 {
