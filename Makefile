@@ -48,12 +48,7 @@ race: engine
 	else echo "race tests skipped: no C compiler ($${CC:-gcc}) was found"; fi
 
 fuzz: engine
-	@set -e; for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(fuzztime) $$pkg >/tmp/edged-fuzz.$$$$ 2>&1 || { cat /tmp/edged-fuzz.$$$$; exit 1; }; \
-			rm -f /tmp/edged-fuzz.$$$$; \
-		done; done
+	scripts/fuzz.sh $(fuzztime)
 
 benchmarks: engine
 	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null

@@ -136,6 +136,7 @@ func (g *guest) queue() error {
 
 // leave stops the clock and gives the slot to somebody else.
 func (g *guest) leave() {
+	g.in.Unwatch()
 	if g.halt() {
 		<-g.box.slots
 	}
@@ -201,6 +202,7 @@ func (g *guest) restore() bool {
 	g.timers.reset()
 	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0]}
 	if keep {
+		g.in.Unwatch()
 		return true
 	}
 	if broken || g.in.Reset() != nil {

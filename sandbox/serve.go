@@ -75,6 +75,7 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	if err := g.start(); err != nil {
 		return false, err
 	}
+	g.in.Watch() // until the guest waits for something, or is reset
 	if g.promise, err = g.dispatch(req); err != nil {
 		return false, err
 	}

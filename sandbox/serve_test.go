@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"edged/internal/fault"
+	"edged/sandbox/engine"
 	"edged/sandbox/event"
 )
 
@@ -217,5 +218,31 @@ func TestTenantsShareNothing(t *testing.T) {
 	}
 	if live, _ := s.Instances(); live != 1 {
 		t.Errorf("%d sandboxes, want 1", live)
+	}
+}
+
+// A sandbox that serves the same kind of request again and again is reset without asking the kernel what was written; one
+// that waited in between is not, because it may have run on several threads.
+func TestResetsUnderWatch(t *testing.T) {
+	s := newBox(t, Options{})
+	if s.engine.ResetMethod() == engine.ResetWhole {
+		t.Skip("written pages cannot be found on this machine")
+	}
+	const rounds = 60
+	scans := func(v *Version) uint64 {
+		for range 3 {
+			text(t, v)
+		}
+		before := v.ready[0].in.Stats().Scans
+		for range rounds {
+			text(t, v)
+		}
+		return v.ready[0].in.Stats().Scans - before
+	}
+	if n := scans(openWorker(t, s, fetcher(`return new Response('at once')`))); n > rounds/3 {
+		t.Errorf("%d of %d resets asked the kernel", n, rounds)
+	}
+	if n := scans(openWorker(t, s, fetcher(`await new Promise(r => setTimeout(r, 1)); return new Response('later')`))); n != rounds {
+		t.Errorf("%d of %d resets of a sandbox that waited asked the kernel", n, rounds)
 	}
 }

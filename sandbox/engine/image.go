@@ -170,6 +170,7 @@ func (in *Instance) adopt(img *Image) error {
 			return event.ErrMemory
 		}
 	}
+	in.Unwatch()
 	if err := in.mem.mapPages(img.pages, img.size); err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type Instance struct {
 	loaded  map[string]uint32 // modules compiled since the snapshot
 	modErr  error             // first error of a module callback since the last evaluation started
 	limits  limits
+	watch   watching
 	stopped atomic.Pointer[stopCause]
 	stats   Stats
 	closed  bool
@@ -125,6 +126,7 @@ func (in *Instance) Close() {
 	if in.depth > 0 {
 		panic("engine: Close while the guest runs")
 	}
+	in.endWatch()
 	in.closed = true
 	in.fail(errClosed)
 	in.module.Close(context.Background()) // frees the memory; it has nothing else that could fail
@@ -154,6 +156,9 @@ func (in *Instance) Image() *Image { return in.image }
 func (in *Instance) op(o abi.Op, args ...uint64) uint64 {
 	if in.failure != nil || in.depth >= maxDepth {
 		return in.refuse()
+	}
+	if !in.watch.on {
+		in.unseen()
 	}
 	f := in.frame(in.depth)
 	f.stack[0] = uint64(o)

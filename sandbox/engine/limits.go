@@ -137,6 +137,7 @@ type Stats struct {
 	Polls       uint64        // times the guest looked whether it must stop
 	MaxPollGap  time.Duration // longest active time between two polls
 	Resets      uint64
+	Scans       uint64 // resets that had to ask the kernel which pages were written
 	PagesCopied uint64 // restored by copying
 	BytesFreed  uint64 // restored by giving pages back to the system
 	LastPages   int    // restored by the last reset, both ways

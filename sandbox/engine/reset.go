@@ -58,7 +58,9 @@ func (in *Instance) Reset() error {
 		return ErrGrown
 	}
 	w := restored{in: in}
-	if err := w.restore(in.mem, in.engine); err != nil {
+	err := w.restore(in.mem, in.engine)
+	in.endWatch()
+	if err != nil {
 		in.broken = true
 		in.fail(fault.Wrap(fault.Internal, op, err))
 		return in.failure
@@ -87,9 +89,15 @@ func (w *restored) restore(m *memory, e *Engine) error {
 		w.all(m)
 		return nil
 	}
-	list, err := m.written(&e.table, e.reset)
+	list, err := w.in.private(e)
+	freed := w.in.stats.BytesFreed
 	for _, s := range list {
 		w.run(m, s.from, s.to)
+	}
+	// What Reset itself writes after this lies in pages that were private from the start. Pages that were given back are
+	// private no more: the next scan leaves them out.
+	if err != nil || freed != w.in.stats.BytesFreed {
+		w.in.unseen()
 	}
 	return err
 }

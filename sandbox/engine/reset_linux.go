@@ -35,6 +35,10 @@ type scanner struct {
 	regions [128]pageRegion
 	entries []byte
 	found   []span
+
+	complete bool // found names every private page, but for what a watch sees
+	usage    unix.Rusage
+	unknown  int64
 }
 
 // pageTable is the process's own page table, open for reading.
@@ -66,12 +70,14 @@ func (m *memory) written(t *pageTable, how ResetMethod) ([]span, error) {
 		m.scanner = &scanner{}
 	}
 	m.scanner.found = m.scanner.found[:0]
+	m.scanner.complete = false
 	var err error
 	if how == ResetRead {
 		err = m.scanner.read(t.file, m)
 	} else {
 		err = m.scanner.scan(t.file.Fd(), m)
 	}
+	m.scanner.complete = err == nil
 	return m.scanner.found, err
 }
 

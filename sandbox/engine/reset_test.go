@@ -98,7 +98,13 @@ func TestResetIsExact(t *testing.T) {
 			for range 150 {
 				in.Arm(20 * time.Millisecond)
 				in.User = func(in *Instance, args []Value) Value { in.NewBytes(make([]byte, 70<<10)); return args[0] }
+				if rng.IntN(3) > 0 {
+					in.Watch()
+				}
 				for range 1 + rng.IntN(3) {
+					if rng.IntN(6) == 0 {
+						in.Unwatch()
+					}
 					kind := rng.IntN(12)
 					_, err := in.Call(img.Roots()[0], Undefined, Int(int32(kind)), Int(rng.Int32()))
 					var script *ScriptError
