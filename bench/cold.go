@@ -73,16 +73,10 @@ func firstRequests(addr string, hosts []string) (first, second []float64, err er
 
 // benchDeploy measures the command that a user runs.
 func benchDeploy(ctx context.Context, cfg config, r *report) error {
-	dir, err := os.MkdirTemp("", "edged-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, dir)
-	if err != nil {
-		return err
-	}
-	defer n.stop() //nolint:errcheck // its numbers are taken
+	return withNode(ctx, cfg, func(n *nodeProcess) error { return n.measureDeploys(ctx, r) })
+}
+
+func (n *nodeProcess) measureDeploys(ctx context.Context, r *report) error {
 	var changed, unchanged []float64
 	for i := range deployRuns {
 		project, err := projectDir(numbered(i) + fmt.Sprintf("\nexport const build = %d", i))
@@ -92,7 +86,7 @@ func benchDeploy(ctx context.Context, cfg config, r *report) error {
 		defer os.RemoveAll(project)
 		for _, into := range []*[]float64{&changed, &unchanged} {
 			began := time.Now()
-			out, err := exec.CommandContext(ctx, cfg.binary, "deploy", project, "--data-dir", dir).CombinedOutput()
+			out, err := exec.CommandContext(ctx, n.cfg.binary, "deploy", project, "--data-dir", n.dir).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("edged deploy: %w\n%s", err, out)
 			}

@@ -13,16 +13,11 @@ import (
 
 // benchCPU runs the same kernels in a sandbox and in node, with and without node's compilers.
 func benchCPU(ctx context.Context, cfg config, r *report) error {
-	dir, err := os.MkdirTemp("", "edged-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, filepath.Join(dir, "data"), "--max-cpu", "5m", "--max-wall", "5m")
-	if err != nil {
-		return err
-	}
-	defer n.stop() //nolint:errcheck // its numbers are taken
+	measure := func(n *nodeProcess) error { return n.measureCPU(ctx, r) }
+	return withNode(ctx, cfg, measure, "--max-cpu", "5m", "--max-wall", "5m")
+}
+
+func (n *nodeProcess) measureCPU(ctx context.Context, r *report) error {
 	host, err := n.deployWorker(ctx, "cpu", cpuSource)
 	if err != nil {
 		return err
@@ -31,7 +26,7 @@ func benchCPU(ctx context.Context, cfg config, r *report) error {
 	if err != nil {
 		return err
 	}
-	script := filepath.Join(dir, "cpu.mjs")
+	script := filepath.Join(n.dir, "cpu.mjs")
 	if err := os.WriteFile(script, []byte(cpuSource+"\nconsole.log(JSON.stringify(measure()))\n"), 0o600); err != nil {
 		return err
 	}

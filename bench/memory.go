@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"time"
 )
@@ -13,16 +12,11 @@ const memoryCount = 1000
 
 // benchMemory measures what 1,000 idle workers and 1,000 live sandboxes add to a node.
 func benchMemory(ctx context.Context, cfg config, r *report) error {
-	dir, err := os.MkdirTemp("", "edged-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, dir, "--max-inflight", strconv.Itoa(2*memoryCount))
-	if err != nil {
-		return err
-	}
-	defer n.stop() //nolint:errcheck // its numbers are taken
+	measure := func(n *nodeProcess) error { return n.measureMemory(ctx, r) }
+	return withNode(ctx, cfg, measure, "--max-inflight", strconv.Itoa(2*memoryCount))
+}
+
+func (n *nodeProcess) measureMemory(ctx context.Context, r *report) error {
 	wait, err := n.deployWorker(ctx, "wait", waitSource)
 	if err != nil {
 		return err

@@ -71,6 +71,20 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 	return n, nil
 }
 
+// withNode runs a node in a temporary directory for as long as use takes.
+func withNode(ctx context.Context, cfg config, use func(*nodeProcess) error, flags ...string) error {
+	dir, err := os.MkdirTemp("", "edged-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := startNode(ctx, cfg, dir, flags...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(n), n.stop())
+}
+
 // stop ends the node in order, and remembers its largest poll gap.
 func (n *nodeProcess) stop() error {
 	if n.admin != "" {

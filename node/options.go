@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"edged/control"
 )
 
@@ -148,7 +150,7 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 		o.MaxRequestBody = 100 << 20
 	}
 	if o.MaxInflight == 0 {
-		o.MaxInflight = 64 * runtime.GOMAXPROCS(0)
+		o.MaxInflight = defaultInflight(runtime.GOMAXPROCS(0), totalMemory(), o.MaxMemory)
 	}
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 16 * o.MaxInflight
@@ -156,6 +158,25 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 	if o.MaxRequestBody < 0 || o.MaxInflight < 0 || o.MaxQueue < 0 {
 		bad("--max-request-body, --max-inflight and --max-queue cannot be negative")
 	}
+}
+
+// defaultInflight is 64 invocations per core, most of which wait for something, but no more than fit into the machine's
+// memory if each took all that a sandbox may; at least one per core.
+func defaultInflight(cores int, memory, sandbox int64) int {
+	n := 64 * cores
+	if memory > 0 && sandbox > 0 {
+		n = int(min(int64(n), memory/sandbox))
+	}
+	return max(n, cores)
+}
+
+// totalMemory is the machine's, in bytes; 0 if it cannot be told.
+func totalMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
 }
 
 type namedAddr struct{ name, addr string }

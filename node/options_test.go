@@ -26,6 +26,19 @@ func TestOptionsListAllFaults(t *testing.T) {
 	}
 }
 
+// node-surface §2: --max-inflight comes from cores and memory.
+func TestDefaultInflight(t *testing.T) {
+	for _, tt := range []struct {
+		cores           int
+		memory, sandbox int64
+		want            int
+	}{{2, 24 << 30, 128 << 20, 128}, {2, 4 << 30, 128 << 20, 32}, {8, 1 << 30, 512 << 20, 8}, {4, 0, 128 << 20, 256}} {
+		if got := defaultInflight(tt.cores, tt.memory, tt.sandbox); got != tt.want {
+			t.Errorf("%d cores, %d MiB, %d MiB each: %d, want %d", tt.cores, tt.memory>>20, tt.sandbox>>20, got, tt.want)
+		}
+	}
+}
+
 // node-surface §2: every name may be claimed on a node that only loopback reaches, none otherwise.
 func TestDefaultZones(t *testing.T) {
 	o, _ := good().withDefaults()
