@@ -15,6 +15,7 @@
 //	image.go      Image: a snapshot that instances map copy-on-write
 //	imagefile.go  an Image as a file
 //	reset*.go     how an instance becomes byte for byte its image again
+//	watch*.go     when the written pages are known without asking the kernel
 //	memory*.go    linear memory on an address reservation that never moves
 //
 // Invariants. An Instance belongs to one goroutine at a time; only Interrupt may come from elsewhere. Whatever the
