@@ -327,7 +327,7 @@ func TestInspectionUnavailable(t *testing.T) {
 	n.succeeded(n.do("POST", root+"/resources", body, "Idempotency-Key", "inspect-key-0001"))
 }
 
-// A nearly full disk refuses what grows and lets deletes through; it recovers without a restart (architecture §7).
+// A nearly full disk refuses what grows and lets deletes through; it recovers without a restart.
 func TestFullDisk(t *testing.T) {
 	var free atomic.Uint64
 	free.Store(1 << 40)

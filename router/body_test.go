@@ -99,7 +99,7 @@ func TestChunkedRequestStreams(t *testing.T) {
 	checkError(t, res, 404, "unknown_host")
 }
 
-// Whatever a handler leaves of a body, none of it is parsed as a request (architecture §7, smuggling).
+// Whatever a handler leaves of a body, none of it is parsed as a request (request smuggling).
 func TestUnreadBodyIsNeverARequest(t *testing.T) {
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a.test\r\n\r\n"
 	var paths []string

@@ -10,7 +10,7 @@ import (
 	"edged/sandbox/event"
 )
 
-// architecture §7: shapes that two parsers could read differently, answered cleanly and followed by nothing.
+// Shapes that two parsers could read differently, answered cleanly and followed by nothing.
 func TestMalformedRequestsAreRefused(t *testing.T) {
 	f := start(t, Options{}, serving(func(_ context.Context, req *event.Request, _ *event.Response) error {
 		t.Errorf("the handler saw %s %s", req.Method, req.URL)

@@ -12,7 +12,7 @@ import (
 	"edged/sandbox/event"
 )
 
-// architecture §2: the worker sees method, URL and fields as the client sent them; module-worker §3.1.
+// The worker sees method, URL and fields as the client sent them; module-worker §3.1.
 func TestRequestReachesTheWorkerAsSent(t *testing.T) {
 	var got *event.Request
 	f := start(t, Options{}, serving(func(_ context.Context, req *event.Request, res *event.Response) error {

@@ -26,7 +26,7 @@ func inTime(t *testing.T, limit time.Duration, attempt func()) {
 	t.Errorf("took %v at best, the limit is %v and %v more", best, limit, slack)
 }
 
-// Issue line 3: each hostile case ends within its limit with a host-made error, and the next request is clean.
+// module-worker §6: each hostile case ends within its limit with a host-made error, and the next request is clean.
 func TestHostileWorkers(t *testing.T) {
 	const cpu, wall = 300 * time.Millisecond, 700 * time.Millisecond
 	s := newBox(t, Options{MaxCPU: cpu, MaxWall: wall, MaxMemoryBytes: 32 << 20})

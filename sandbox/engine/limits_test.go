@@ -59,7 +59,7 @@ var hostile = []struct {
 
 const heapLimit = 24 << 20
 
-// module-worker §6, architecture §4: nothing that a guest does stops the node. Each case ends within its budget and 100
+// module-worker §6: nothing that a guest does stops the node. Each case ends within its budget and 100
 // ms more, with the named error, and the same instance then is byte for byte its image again and works. The bound is the
 // engine's and not that of a scheduler which other tests keep busy: the best of a few attempts counts.
 func TestHostile(t *testing.T) {

@@ -76,7 +76,7 @@ globalThis.n = 0; globalThis.keep = [];
 	return n;
 }`
 
-// architecture §4: every invocation starts byte for byte from the image. Whatever ran before, by whichever method
+// module-worker §7: every invocation starts byte for byte from the image. Whatever ran before, by whichever method
 // written pages are found, the memory is the image's again, and the next invocation sees the state of the image.
 func TestResetIsExact(t *testing.T) {
 	methods := []ResetMethod{ResetScan, ResetRead, ResetWhole}
