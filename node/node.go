@@ -252,12 +252,12 @@ func (n *Node) announce(ctx context.Context) error {
 	if err := n.info.write(n.opt.DataDir); err != nil {
 		return err
 	}
+	n.ready.set("node", "") // before anybody is told to come
 	for _, l := range n.opt.listeners() {
 		if ln := n.bound[l.name]; ln != nil {
 			n.opt.Announce(l.name, ln.Addr().String())
 		}
 	}
-	n.ready.set("node", "")
 	<-ctx.Done()
 	n.drainBy = time.Now().Add(n.opt.DrainTimeout)
 	n.ready.set("node", "draining")
