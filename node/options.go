@@ -43,9 +43,8 @@ type Options struct {
 	MaxQueue       int           // 0 means from MaxInflight
 	MaxRequestBody int64         // 0 means 100 MiB
 
-	Role            string        // "" means control,edge, the only one that a single node has
-	DrainTimeout    time.Duration // 0 means 25 s
-	RevalidateAfter time.Duration // 0 means 15 min; matters only to a node that is cut off from its fleet
+	Role         string        // "" means control,edge, the only one that a single node has
+	DrainTimeout time.Duration // 0 means 25 s
 
 	Version string       // of the program, for metrics
 	Log     *slog.Logger // nil discards
@@ -114,7 +113,6 @@ func (o Options) withDefaults() (Options, error) {
 	duration("max-wall", &o.MaxWall, 30*time.Second)
 	duration("max-wall-events", &o.MaxWallEvents, 15*time.Minute)
 	duration("drain-timeout", &o.DrainTimeout, 25*time.Second)
-	duration("revalidate-after", &o.RevalidateAfter, 15*time.Minute)
 	o.sizeDefaults(bad)
 	switch o.Isolation {
 	case "":

@@ -82,6 +82,20 @@ func (t *resourceTarget) flagsFor(cmd *cobra.Command, mutates, exists bool) {
 	}
 }
 
+// with finds the Resource that the command names and hands it to use.
+func (t *resourceTarget) with(cmd *cobra.Command, name string, use func(*client.Client, *client.Resource) error) error {
+	c, err := t.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r, err := t.find(cmd.Context(), c, name)
+	if err != nil {
+		return err
+	}
+	return use(c, r)
+}
+
 // find reads the Resource that the command line names.
 func (t *resourceTarget) find(ctx context.Context, c *client.Client, name string) (*client.Resource, error) {
 	if t.byUID {
@@ -174,16 +188,7 @@ func newResourcesShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show NAME", Short: "show one Resource as the node has it", Args: cobra.ExactArgs(1)}
 	t.flagsFor(cmd, false, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		r, err := t.find(cmd.Context(), c, args[0])
-		if err != nil {
-			return err
-		}
-		return printJSON(cmd, r)
+		return t.with(cmd, args[0], func(_ *client.Client, r *client.Resource) error { return printJSON(cmd, r) })
 	}
 	return cmd
 }
@@ -222,21 +227,14 @@ func newResourcesUpdate() *cobra.Command {
 	cmd := &cobra.Command{Use: "update NAME SPEC", Short: "replace the spec of a Resource and wait for it", Args: cobra.ExactArgs(2)}
 	t.flagsFor(cmd, true, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
 		spec, err := readSpec(cmd, args[1])
 		if err != nil {
 			return err
 		}
-		r, err := t.find(cmd.Context(), c, args[0])
-		if err != nil {
-			return err
-		}
-		op, err := c.Update(cmd.Context(), r.UID, t.at(r), spec, nil, client.NewKey())
-		return t.settle(cmd, c, op, err, r.Name, "updated")
+		return t.with(cmd, args[0], func(c *client.Client, r *client.Resource) error {
+			op, err := c.Update(cmd.Context(), r.UID, t.at(r), spec, nil, client.NewKey())
+			return t.settle(cmd, c, op, err, r.Name, "updated")
+		})
 	}
 	return cmd
 }
@@ -246,17 +244,10 @@ func newResourcesDelete() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete NAME", Short: "delete a Resource that nothing depends on and wait for its end", Args: cobra.ExactArgs(1)}
 	t.flagsFor(cmd, true, true)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		r, err := t.find(cmd.Context(), c, args[0])
-		if err != nil {
-			return err
-		}
-		op, err := c.Delete(cmd.Context(), r.UID, t.at(r), client.NewKey())
-		return t.settle(cmd, c, op, err, r.Name, "deleted")
+		return t.with(cmd, args[0], func(c *client.Client, r *client.Resource) error {
+			op, err := c.Delete(cmd.Context(), r.UID, t.at(r), client.NewKey())
+			return t.settle(cmd, c, op, err, r.Name, "deleted")
+		})
 	}
 	return cmd
 }

@@ -83,9 +83,8 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
 	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
 	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet (only control,edge is built yet)")
-	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute, "how long a node cut off from its fleet honours revocable grants")
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
-	for _, name := range []string{"peer", "gossip", "join", "invite"} {
+	for _, name := range []string{"peer", "gossip", "join", "invite", "revalidate-after"} {
 		f.Var(notBuilt{}, name, "fleet setting; not built yet, refused")
 	}
 }

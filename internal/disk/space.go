@@ -24,7 +24,6 @@ type SpaceOptions struct {
 // Space tells the stores whether they may write. All methods are safe for concurrent use.
 type Space struct {
 	opt  SpaceOptions
-	free atomic.Uint64
 	full atomic.Bool
 }
 
@@ -67,15 +66,11 @@ func (s *Space) Check() error {
 	return errFull.Newf("disk.Check", "less than %d MiB are free on the node's disk", s.opt.Reserve>>20)
 }
 
-// Free returns the free bytes at the last look.
-func (s *Space) Free() uint64 { return s.free.Load() }
-
 func (s *Space) look() {
 	free, err := s.opt.Free(s.opt.Dir)
 	if err != nil {
 		return // the last answer stands: a failing statfs says nothing about space
 	}
-	s.free.Store(free)
 	limit := s.opt.Reserve
 	if s.full.Load() {
 		limit += limit / 4

@@ -54,11 +54,6 @@ func (f Factory) GaugeFunc(name, help string, fn func() float64) {
 	add(f, prometheus.NewGaugeFunc(prometheus.GaugeOpts(f.opts(name, help)), fn))
 }
 
-// CounterFunc makes a counter that is read when scraped. fn must be safe for concurrent use and never fall.
-func (f Factory) CounterFunc(name, help string, fn func() float64) {
-	add(f, prometheus.NewCounterFunc(prometheus.CounterOpts(f.opts(name, help)), fn))
-}
-
 // Histogram makes a histogram of durations in seconds.
 func (f Factory) Histogram(name, help string) prometheus.Histogram {
 	o := f.opts(name, help)

@@ -33,6 +33,7 @@ func TestWrongUsageExitsTwo(t *testing.T) {
 		{"several faults", []string{"run", "--http", "", "--https", "", "--isolation", "none", "--max-cpu", "-1s"},
 			[]string{"--http and --https are both off", "--isolation", "--max-cpu"}},
 		{"fleet flag", []string{"run", "--join", "https://127.0.0.1:1"}, []string{"not built yet"}},
+		{"fleet grants", []string{"run", "--revalidate-after", "1m"}, []string{"not built yet"}},
 		{"role", []string{"run", "--role", "edge"}, []string{"not built yet"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
