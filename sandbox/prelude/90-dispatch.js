@@ -85,10 +85,11 @@ const contextPrototype = ExecutionContext.prototype;
 function dispatchContext(mine) { return { __proto__: contextPrototype, [dispatchSlot]: mine }; }
 
 // Begins an invocation of the fetch handler and returns what the handler returned.
-function dispatchFetch(method, url, headers, bodyKind, length, vars) {
+function dispatchFetch(method, url, headers, bodyKind, length, vars, bound) {
   const mine = invocation = [0, null, false, null];
   const request = newIncomingRequest(method, url, headers, bodyKind, length);
   const env = vars === undefined ? {} : coreParse(vars);
+  if (bound !== undefined) bindingsInto(env, bound);
   return dispatchFetchHandler(request, env, { __proto__: contextPrototype, [dispatchSlot]: mine });
 }
 

@@ -1,0 +1,17 @@
+package binding
+
+// Binding is one entry of env that is more than a value (worker-version §8). Exactly one of the doors is set.
+type Binding struct {
+	Name string // as declared; checked by control
+
+	KV KV
+}
+
+// Kind returns the name of the door that is set, as the prelude knows it; "" if none is.
+func (b *Binding) Kind() string {
+	switch {
+	case b.KV != nil:
+		return "kv"
+	}
+	return ""
+}
