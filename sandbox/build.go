@@ -20,6 +20,8 @@ const (
 	entryAdopt = iota
 	entrySeal
 	entryFetch
+	entryScheduled
+	entryQueue
 	entryFollow
 	entryFinish
 	entryWaits

@@ -8,6 +8,7 @@ import (
 	"edged/internal/fault"
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
+	"edged/sandbox/event"
 	"edged/sandbox/facade"
 )
 
@@ -29,6 +30,9 @@ func (g *guest) Binding(number int32) *binding.Binding {
 	}
 	return &list[number]
 }
+
+// Batch is facade.Caller's.
+func (g *guest) Batch() *event.Batch { return g.batch }
 
 // Start is facade.Caller's. The goroutine ends with work, which returns promptly when ctx is done; endCalls waits for it.
 func (g *guest) Start(work func(ctx context.Context) facade.Settle) engine.Value {

@@ -34,6 +34,8 @@ type call struct {
 	calls    calls
 	gone     <-chan struct{} // closed when the client leaves; nil once that does not matter any more
 	left     bool            // the client has left
+	quit     <-chan struct{} // closed when an invocation without a client has to end; nil if it need not
+	batch    *event.Batch    // what the queue handler was given, nil once it has settled
 	running  bool            // a slot is held and the guest's clock runs
 	deadline time.Time       // of the present stage; zero means none
 	watch    *watch          // stops a guest that would run past the deadline

@@ -4,7 +4,9 @@ package binding
 type Binding struct {
 	Name string // as declared; checked by control
 
-	KV KV
+	KV    KV
+	SQL   SQL
+	Queue Queue
 }
 
 // Kind returns the name of the door that is set, as the prelude knows it; "" if none is.
@@ -12,6 +14,10 @@ func (b *Binding) Kind() string {
 	switch {
 	case b.KV != nil:
 		return "kv"
+	case b.SQL != nil:
+		return "sql"
+	case b.Queue != nil:
+		return "queue"
 	}
 	return ""
 }

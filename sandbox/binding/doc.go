@@ -2,6 +2,8 @@
 //
 //	binding.go   Binding: one entry of env and the door behind it
 //	kv.go        KV: a key-value namespace
+//	sql.go       SQL: a database
+//	queue.go     Queue: a queue's producer side
 //
 // Invariants: an implementation is safe for concurrent use, returns promptly when its context is done, and keeps no slice
 // that it was given after it returned. Errors carry the contract's names; what else is wrong with a call is Invalid

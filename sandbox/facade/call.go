@@ -7,12 +7,15 @@ import (
 	"edged/internal/fault"
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
+	"edged/sandbox/event"
 )
 
 // Caller is the invocation that runs in an instance, as its User.
 type Caller interface {
 	// Binding returns the binding with this number, nil if the running version has none.
 	Binding(number int32) *binding.Binding
+	// Batch returns the batch that the queue handler was given, nil once it has settled.
+	Batch() *event.Batch
 	// Start has work done beside the guest and returns the number of the operation, or an exception if too many are
 	// open. ctx is done when the invocation is over. settle is called with the guest again; what it returns is the
 	// result, or the reason if ok is false.

@@ -5,6 +5,9 @@
 //	method.go   Methods: every binding's methods and the error names of each, the one table
 //	table.go    Table: the host functions
 //	kv.go       key-value namespaces
+//	queue.go    queue producers
+//	batch.go    settlement of a delivered batch
+//	sql.go      databases
 //
 // Invariants: no slice of guest memory lives past the host function that took it. A door's error reaches the guest as
 // one of the names that its method declares, else as a TypeError (Invalid) or backend_unavailable.

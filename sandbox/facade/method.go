@@ -8,5 +8,8 @@ type Method struct {
 
 // Methods lists the methods of every kind of binding (README §8): the one place that says which exist and how each fails.
 var Methods = map[string][]*Method{
-	"kv": {kvGet, kvGetWithMetadata, kvPut, kvDelete, kvList},
+	"kv":    {kvGet, kvGetWithMetadata, kvPut, kvDelete, kvList},
+	"queue": {queueSend, queueSendBatch},
+	"batch": {batchAcknowledge, batchRetry, batchAcknowledgeAll, batchRetryAll}, // of the queue handler's argument
+	"sql":   {sqlExecute, sqlQuery, sqlTransaction},
 }

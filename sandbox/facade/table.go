@@ -9,5 +9,8 @@ func Table() []engine.Host {
 		{Name: "kvPut", Argc: 5, Fn: hostKVPut},
 		{Name: "kvDelete", Argc: 2, Fn: hostKVDelete},
 		{Name: "kvList", Argc: 4, Fn: hostKVList},
+		{Name: "settle", Argc: 3, Fn: hostSettle},
+		{Name: "queueSend", Argc: 3, Fn: hostQueueSend},
+		{Name: "sqlRun", Argc: 4, Fn: hostSQLRun},
 	}
 }
