@@ -14,6 +14,7 @@ const (
 	bodyText
 	bodyBytes
 	bodyStream
+	bodySource // of a number: the bytes never enter the guest
 )
 
 var errAnswer = event.ErrWorker.New("sandbox.Serve", "the worker's response cannot be sent")
@@ -52,6 +53,12 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	case bodyStream:
 		g.stream = newStream(length)
 		res.Stream, res.Length = g.stream, length
+	case bodySource:
+		number, _ := in.GetIndex(parts, 3).Int()
+		if g.splice, ok = g.lend(number); !ok {
+			return false, g.refuseAnswer("its body is in use")
+		}
+		res.Stream, res.Length = g.splice, length
 	default:
 		if err := g.wholeBody(parts, kind, declared, res); err != nil {
 			return false, err
@@ -59,7 +66,7 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	}
 	g.drop(parts)
 	g.drop(value)
-	return g.stream != nil || waits > 0, nil
+	return g.stream != nil || g.splice != nil || waits > 0, nil
 }
 
 // wholeBody copies a body that is all there.

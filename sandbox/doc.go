@@ -16,7 +16,10 @@
 //	calls.go       host calls beside the guest
 //	answer.go      the handler's Response, copied out and checked
 //	stream.go      a response body as it is produced
-//	body.go        a request body as it arrives
+//	source.go      a body that comes into the guest
+//	loan.go        such a body in other hands: the guest only forwards it
+//	sink.go        a body that the guest produces for somebody outside
+//	exchange.go    requests that the guest sends: service calls and fetch
 //	timers.go      the timers of an invocation
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded

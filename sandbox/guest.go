@@ -48,19 +48,27 @@ type call struct {
 	operations int             // begun and not yet settled
 	lastID     int32
 
-	signalUsed bool
-	body       bodyState
-	stream     *stream
-	thrown     *engine.ScriptError // the last exception that nobody caught
-	namespace  engine.Value        // of the main module (loads)
-	lost       []rejection         // promises that were rejected and that nobody handles, so far
-	broken     bool                // a bug of ours interrupted it; not to be used again
+	signalUsed  bool
+	body        source            // of the request
+	sources     map[int32]*source // of responses that the guest asked for, by exchange
+	lent        *loan             // the request's body, if somebody else reads it
+	excused     time.Duration     // how much of its waiting the deadline has been moved for
+	loans       []*loan
+	exchanges   map[int32]*exchange
+	subrequests int
+	splice      *loan // the response body, if it is somebody else's
+	stream      *stream
+	thrown      *engine.ScriptError // the last exception that nobody caught
+	namespace   engine.Value        // of the main module (loads)
+	lost        []rejection         // promises that were rejected and that nobody handles, so far
+	broken      bool                // a bug of ours interrupted it; not to be used again
 }
 
 // completion is the end of a host operation. settle makes the value in the guest and reports whether it is a success.
 type completion struct {
 	id     int32
 	settle func(g *guest) (v engine.Value, ok bool)
+	drop   func() // frees what settle would have taken; nil for nothing
 }
 
 // rejection keeps both values alive until somebody handles the promise or the report is written.

@@ -48,7 +48,10 @@ func (g *guest) wait() error {
 	}
 	began := time.Now()
 	var wants chan []byte
-	var closing chan struct{}
+	var closing, spliced chan struct{}
+	if g.splice != nil {
+		spliced = g.splice.over
+	}
 	if g.stream != nil && !g.stream.over {
 		closing = g.stream.closing
 		if g.stream.buf == nil {
@@ -57,6 +60,7 @@ func (g *guest) wait() error {
 	}
 	select {
 	case <-alarm:
+		g.excuse()
 		return g.wake()
 	case c := <-g.ended:
 		if excused && !g.deadline.IsZero() {
@@ -71,6 +75,9 @@ func (g *guest) wait() error {
 		return g.clientLeft()
 	case <-g.quit:
 		return errQuit
+	case <-spliced:
+		g.splice = nil
+		return g.enter()
 	case <-g.version.kill:
 		return errShutdown
 	}
@@ -84,12 +91,25 @@ func (g *guest) hopeful() bool {
 	if g.signalUsed && !g.left && g.gone != nil {
 		return true // the client may leave, and somebody listens
 	}
-	return g.stream != nil && !g.stream.over && g.stream.buf == nil // the client may want more
+	// the client may want more
+	return g.splice != nil || g.stream != nil && !g.stream.over && g.stream.buf == nil
 }
 
 // onlyClient reports whether the next bytes of the request body are all that the handler can wait for: that time is the client's.
 func (g *guest) onlyClient() bool {
 	return g.body.reading && g.operations == 1 && g.timers.len() == 0
+}
+
+// excuse moves a deadline that has come by the time in which the handler could only wait for somebody else to get the
+// client's next bytes.
+func (g *guest) excuse() {
+	if g.lent == nil || g.deadline.IsZero() || g.operations != 1 || g.timers.len() > 0 || time.Now().Before(g.deadline) {
+		return
+	}
+	if d := g.lent.waiting() - g.excused; d > 0 {
+		g.excused += d
+		g.deadline = g.deadline.Add(d)
+	}
 }
 
 // wake runs the timers that are due, oldest first, each with the jobs it leaves.
@@ -136,6 +156,9 @@ func (g *guest) begun() (id int32, ok bool) {
 func (g *guest) complete(c completion) error {
 	g.operations--
 	if err := g.enter(); err != nil {
+		if c.drop != nil {
+			c.drop()
+		}
 		return err
 	}
 	value, ok := c.settle(g)
@@ -195,10 +218,10 @@ func (g *guest) afterHead() {
 				break
 			}
 		}
-		streaming := g.stream != nil && !g.stream.over
+		streaming := g.splice != nil || g.stream != nil && !g.stream.over
 		if !streaming {
 			g.gone = nil
-			g.endBody()
+			g.endSource(&g.body)
 			var waits int32
 			if waits, err = g.waits(); err != nil || waits == 0 {
 				break
@@ -208,7 +231,7 @@ func (g *guest) afterHead() {
 			}
 		}
 		err = g.wait()
-		if errors.Is(err, errStuck) && streaming {
+		if errors.Is(err, errStuck) && g.stream != nil {
 			g.failStream("the response stream waits for something that can no longer happen")
 			err = nil
 		}

@@ -82,7 +82,7 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	value, err := g.await()
 	if err != nil {
 		if errors.Is(err, errClient) {
-			g.endBody()
+			g.endSource(&g.body)
 			g.leave()
 			return true, errClient
 		}
@@ -92,8 +92,8 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	if err != nil {
 		return false, err
 	}
-	if g.stream == nil {
-		g.endBody()
+	if g.stream == nil && g.splice == nil {
+		g.endSource(&g.body)
 	}
 	if more {
 		g.leave()
@@ -107,7 +107,7 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 	kind, length := int32(0), 0.0
 	if req.Body != nil {
 		kind, length = 1, float64(req.Length)
-		g.body.source = req.Body
+		g.body.body = req.Body
 	}
 	vars, bound := g.env()
 	method, url, header := in.NewLatin1(req.Method), in.NewString(req.URL), in.NewLatin1(req.Header)
@@ -196,6 +196,9 @@ func (g *guest) abandon() error {
 	if g.stream != nil {
 		g.cancelStream()
 	}
+	if g.splice != nil {
+		g.splice.Close()
+	}
 	return nil
 }
 
@@ -213,10 +216,13 @@ func (g *guest) finish() {
 		holds = false
 	}
 	g.endCalls()
-	g.endBody()
 	for len(g.ended) > 0 { // ended while nobody waited any more
-		<-g.ended
+		if c := <-g.ended; c.drop != nil {
+			c.drop()
+		}
 	}
+	g.endSources()
+	g.endSource(&g.body)
 	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
 	box := g.box
 	g.version.release(g)

@@ -13,7 +13,7 @@ const bodyNull = 0;
 const bodyText = 1; // a string, in which lone surrogates stand for U+FFFD
 const bodyBytes = 2; // a Uint8Array that nobody else holds
 const bodyStream = 3;
-const bodyIncoming = 4; // what 90-dispatch reads from the client; the source is the invocation that it belongs to
+const bodyIncoming = 4; // what the host has: the source is [the invocation that it belongs to, the host's number for it]
 
 const bodyTextType = 'text/plain;charset=UTF-8';
 const bodyQueryType = 'application/x-www-form-urlencoded;charset=UTF-8';
@@ -71,6 +71,7 @@ function bodyAsStream(object) {
     readChunk(acquireReader(stream)).then(undefined, () => {});
   } else if (kind === bodyIncoming) {
     stream = newHostReadableStream(() => incomingBodyPull(source), () => incomingBodyCancel(source), 0);
+    stream[kReadable].origin = source;
   } else {
     let rest = kind === bodyText ? host.utf8Encode(source) : source;
     if (rest.byteLength === 0) rest = null;
@@ -131,8 +132,14 @@ function bodyClone(from, to) {
 // Gives from's body, which must be usable, to `to`; from counts as read afterwards.
 function bodyMove(from, to) {
   const kind = from[bodyKind];
-  to[bodyKind] = kind;
-  to[bodySource] = kind === bodyStream ? bodyRelay(from[bodySource]) : from[bodySource];
+  const number = kind === bodyStream ? bodyHandOver(from) : -1;
+  if (number >= 0) {
+    to[bodyKind] = bodyIncoming;
+    to[bodySource] = [invocation, number];
+  } else {
+    to[bodyKind] = kind;
+    to[bodySource] = kind === bodyStream ? bodyRelay(from[bodySource]) : from[bodySource];
+  }
   if (kind !== bodyNull) from[bodyTaken] = true;
 }
 
@@ -224,6 +231,26 @@ function bodyJoin(chunks) {
     size += chunks[i].byteLength;
   }
   return bytes;
+}
+
+// The host's number of a body that nobody has touched, which only passes through this worker: its bytes need not come in.
+// -1 for every other body. The body counts as read afterwards.
+function bodyHandOver(state) {
+  const kind = state[bodyKind];
+  const source = state[bodySource];
+  if (kind === bodyIncoming) {
+    if (state[bodyTaken] || source[0] !== invocation) return -1;
+    state[bodyTaken] = true;
+    return source[1];
+  }
+  if (kind !== bodyStream) return -1;
+  const core = source[kReadable];
+  const { origin } = core;
+  if (origin === undefined || origin === null || origin[0] !== invocation || core.disturbed || core.reader !== null || core.total > 0
+    || core.pulling) return -1;
+  acquireDefault(core);
+  core.disturbed = true;
+  return origin[1];
 }
 
 // The members that Request and Response have in common. Methods of a plain object are no constructors.

@@ -214,7 +214,7 @@ function requestSignalOf(state) {
 // The request that a handler gets. packed: name LF value LF for every field; kind: 0 no body, 1 one that
 // incomingBodyPull reads.
 function newIncomingRequest(method, url, packed, kind) {
-  return { __proto__: requestPrototype, [fetchSlot]: [method, packed, kind === 0 ? bodyNull : bodyIncoming, invocation, null, url, false, null, requestIncomingRest, invocation] };
+  return { __proto__: requestPrototype, [fetchSlot]: [method, packed, kind === 0 ? bodyNull : bodyIncoming, kind === 0 ? null : [invocation, 0], null, url, false, null, requestIncomingRest, invocation] };
 }
 
 bodyMixInto(Request);

@@ -6,9 +6,12 @@ const responseStatus = 0;
 const responseHeaders = 1; // a Headers, or packed text, which is made into one when somebody looks
 const responseReason = 7;
 const responseFlags = 8;
+const responseURL = 9; // only of one that came from outside
 
 const responseIsError = 1;
 const responseFrozen = 2; // its headers are immutable
+const responseIsRedirected = 4;
+const responseIsBasic = 8; // it came from outside
 
 const responseTextPacked = headersPack(['content-type', bodyTextType]);
 const responseJSONPacked = headersPack(['content-type', 'application/json']);
@@ -96,15 +99,12 @@ class Response {
     return responseMake(state);
   }
 
-  get type() { return responseState(this)[responseFlags] & responseIsError ? 'error' : 'default'; }
-  get url() {
-    responseState(this);
-    return '';
+  get type() {
+    const flags = responseState(this)[responseFlags];
+    return flags & responseIsError ? 'error' : flags & responseIsBasic ? 'basic' : 'default';
   }
-  get redirected() {
-    responseState(this);
-    return false;
-  }
+  get url() { return responseState(this)[responseURL] ?? ''; }
+  get redirected() { return (responseState(this)[responseFlags] & responseIsRedirected) !== 0; }
   get status() { return responseState(this)[responseStatus]; }
   get ok() {
     const status = responseState(this)[responseStatus];
@@ -116,7 +116,7 @@ class Response {
   clone() {
     const state = responseState(this);
     if (bodyUnusable(state)) throw new TypeError('Response.clone: the body was already read or is locked');
-    const copy = [state[responseStatus], responsePacked(state[responseHeaders]), bodyNull, null, -1, 0, false, state[responseReason], state[responseFlags]];
+    const copy = [state[responseStatus], responsePacked(state[responseHeaders]), bodyNull, null, -1, 0, false, state[responseReason], state[responseFlags], state[responseURL]];
     bodyClone(state, copy);
     return responseMake(copy);
   }
@@ -166,7 +166,7 @@ function responseParts(response) {
   if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
     throw new TypeError('The handler returned a Response whose body was already read or is locked');
   }
-  if (kind !== bodyStream) {
+  if (kind < bodyStream) {
     if (kind !== bodyNull) state[bodyTaken] = true;
     if (typeof state[responseHeaders] === 'string' && state[responseFlags] === 0) return state;
   }
@@ -176,21 +176,18 @@ function responseParts(response) {
   parts[1] = responsePacked(state[responseHeaders]);
   parts[2] = kind;
   parts[3] = state[bodySource];
-  parts[4] = kind === bodyStream ? responseDeclaredLength(state) : -1;
+  parts[4] = kind >= bodyStream ? responseDeclaredLength(state) : -1;
+  if (kind >= bodyStream) {
+    const number = bodyHandOver(state);
+    if (number >= 0) {
+      parts[2] = bodyIncoming;
+      parts[3] = number;
+    } else if (kind === bodyIncoming) {
+      throw new TypeError('The handler returned a Response whose body is over');
+    }
+  }
   return parts;
 }
 
 bodyMixInto(Response);
 webInterface(Response);
-
-idlGlobal('fetch', {
-  fetch(input, init = undefined) {
-    try {
-      webArguments(arguments.length, 1, 'fetch');
-      new Request(input, init);
-      throw new TypeError('fetch failed: outbound requests are not available on this node');
-    } catch (failure) {
-      return CorePromise.reject(failure);
-    }
-  },
-}.fetch);

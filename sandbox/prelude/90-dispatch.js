@@ -121,7 +121,7 @@ function dispatchFollow(value) {
 // then on its way; a stream's chunks are fetched with pumpRead.
 function dispatchFinish(response) {
   const parts = responseParts(response);
-  if (parts[2] === 3) {
+  if (parts[2] === bodyStream) {
     invocation[invocationReader] = acquireReader(parts[3]);
     parts[3] = undefined;
   }
@@ -165,21 +165,21 @@ function incomingSignal(owner) {
   return signal;
 }
 
-// The next bytes of the incoming body: a Uint8Array, null at the end, or a promise of these. It rejects when the body
-// failed or the request's time is over.
-function incomingBodyPull(owner) {
+// The next bytes of a body that the host has: a Uint8Array, null at the end, or a promise of these. It rejects when the
+// body failed or the request's time is over.
+function incomingBodyPull(source) {
   try {
-    if (owner !== invocation) throw new DOMException('The request is over', 'AbortError');
-    const got = host.bodyPull();
+    if (source[0] !== invocation) throw new DOMException('The request is over', 'AbortError');
+    const got = host.bodyPull(source[1]);
     return typeof got === 'number' ? pending(got) : got;
   } catch (failure) {
     return CorePromise.reject(failure);
   }
 }
 
-// Nobody wants the rest of the incoming body.
-function incomingBodyCancel(owner) {
-  if (owner === invocation) host.bodyCancel();
+// Nobody wants the rest of it.
+function incomingBodyCancel(source) {
+  if (source[0] === invocation) host.bodyCancel(source[1]);
 }
 
 const pumpLargest = 65536;
