@@ -212,7 +212,7 @@ func planPath(dataDir string) string { return filepath.Join(dataDir, "control", 
 
 func (c *Control) newHandler() http.Handler {
 	return api.New(api.Options{
-		State: c.state, Drivers: c.drivers, Origin: c.opt.ControlOrigin,
+		State: c.state, Drivers: c.drivers.Offered(c.opt.has), Origin: c.opt.ControlOrigin,
 		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
 		Ready: c.Ready, Mutate: c.mutate, AddToken: c.addToken, RemoveToken: c.removeToken,
 		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Log: c.opt.Log,

@@ -8,6 +8,7 @@
 //	inspect.go    a bundle's module graph, handed out for evaluation
 //	runner.go     Operations with effects outside the state
 //	effects.go    those effects: artifacts, the retirement of a deployment
+//	store.go      the stores of data Resources, as the runner sees them
 //	turns.go      who may have modules evaluated next
 //	endings.go    the short wait for an Operation that ends at once
 //	publish.go    from state to plan to node

@@ -47,6 +47,11 @@ type Options struct {
 	// deleted, after a plan without it is in use. It may be called again with the same versions. nil returns at once.
 	Retire func(ctx context.Context, versionUIDs []string) error
 
+	// Stores are the stores of this node by kind: kv, objects, sql and queue. Forms of a kind that is absent are not supported.
+	Stores map[string]Store
+	// ServiceBindings says that workers can call each other here; otherwise a version with service bindings is refused.
+	ServiceBindings bool
+
 	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9). It is recorded
 	// and handed on in plans; that a version of another set is not ready any more is not judged yet.
 	FacadeSet string

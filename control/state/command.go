@@ -54,6 +54,7 @@ type Command struct {
 	Proven    bool       `json:"proven,omitempty"`  // the caller controls the DNS name
 	InUse     bool       `json:"inUse,omitempty"`   // invocations of the version still run
 	Sealed    string     `json:"sealed,omitempty"`
+	Withheld  bool       `json:"withheld,omitempty"` // this node cannot do what the Form or the version's service bindings ask
 
 	// The end of an Operation.
 	OK      bool        `json:"ok,omitempty"`
@@ -61,6 +62,7 @@ type Command struct {
 	Seed    rules.Seed  `json:"seed,omitempty"`
 	Message string      `json:"message,omitempty"`
 	Index   *form.Index `json:"index,omitempty"`
+	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource was found to be gone
 
 	Token  *Token `json:"token,omitempty"`
 	Secret []byte `json:"secret,omitempty"`

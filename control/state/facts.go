@@ -52,7 +52,7 @@ func (s *State) pinStates(r *Resource) []rules.PinState {
 	out := make([]rules.PinState, 0, len(r.Pins))
 	for _, p := range r.Pins {
 		target := s.get(p.Target)
-		out = append(out, rules.PinState{Pointer: p.Pointer, Missing: target == nil, Changed: target != nil && target.Form != p.Form})
+		out = append(out, rules.PinState{Pointer: p.Pointer, Missing: target == nil || target.Lost, Changed: target != nil && target.Form != p.Form})
 	}
 	return out
 }

@@ -49,15 +49,24 @@ func (a aggregates) get(worker string) *rules.Aggregate {
 
 // affected adds what a change of r can be seen in.
 func (s *State) affected(r *Resource, set map[string]bool) {
+	if r == nil {
+		return
+	}
 	switch r.driver.Role {
 	case rules.Artifact:
 		for _, use := range [...]form.Use{form.UseBundle, form.UseAssets} {
 			for _, uid := range s.sources(r.UID, rules.Version, use) {
 				set[uid] = true
-				if v := s.get(uid); v != nil {
-					s.affected(v, set)
-				}
+				s.affected(s.get(uid), set)
 			}
+		}
+	case rules.Data:
+		for _, uid := range s.sources(r.UID, rules.Version, form.UseData) {
+			set[uid] = true
+			s.affected(s.get(uid), set)
+		}
+		for _, use := range [...]form.Use{form.UseQueue, form.UseDeadLetter} {
+			s.add(set, s.sources(r.UID, rules.Attachment, use))
 		}
 	case rules.Version:
 		for _, uid := range s.sources(r.UID, rules.Deployment, form.UseWeight) {
@@ -127,12 +136,13 @@ func (s *State) put(at int64, cur *Resource, seen aggregates) {
 
 func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {
 	self := s.facts(r)
-	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true}
+	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true, Lost: r.Lost, SettledAt: r.Since}
 	switch r.driver.Role {
 	case rules.Worker:
 		o.Aggregate = seen.get(r.UID)
 	case rules.Deployment, rules.Attachment:
 		o.Aggregate = seen.get(r.spec.Worker)
+		o.Pins = s.pinStates(r)
 		o.RouteOwner = r.spec.Hostname == "" || s.routeOwner(r.spec.Hostname) == r.UID
 	case rules.Version:
 		o.Resolved = rules.Pins(s.pinStates(r)) == nil

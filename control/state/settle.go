@@ -50,7 +50,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		next.Status, next.Effect, next.Seed, next.Message = Failed, c.Effect, c.Seed, c.Message
 		s.setOperation(&next)
 		r := *old
-		r.Phase = Errored
+		r.Phase, r.Lost = Errored, r.Lost || c.Lost
 		s.resources.Set(r.UID, &r)
 		return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 	}
@@ -60,7 +60,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		return Outcome{Operation: &next, Plan: s.remove(c.At, old, &next)}
 	}
 	r := *old
-	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt = Idle, true, op.Generation, c.At
+	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt, r.Since, r.Lost = Idle, true, op.Generation, c.At, c.At, false
 	if c.Index != nil {
 		r.Index = c.Index
 	}

@@ -79,6 +79,8 @@ func TestCheckImport(t *testing.T) {
 		{"edged/sandbox", "github.com/tetratelabs/wazero", false},
 		{"edged/kv", "edged/internal/testkit", false},
 		{"edged/newroom", "edged/kv", false},
+		{"edged/control/form", "edged/internal/cronexpr", true},
+		{"edged/cron", "github.com/robfig/cron/v3", false},
 	} {
 		if why := checkImport(tt.from, tt.to); (why == "") != tt.ok {
 			t.Errorf("%s -> %s: %q, want allowed %t", tt.from, tt.to, why, tt.ok)
