@@ -20,6 +20,8 @@ const (
 	entryAdopt = iota
 	entrySeal
 	entryFetch
+	entryScheduled
+	entryQueue
 	entryFollow
 	entryFinish
 	entryWaits
@@ -101,7 +103,7 @@ func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph) (*
 	b := &loaded{guest: g, entries: v.entries}
 	v.first = g // where stop finds it
 	defer context.AfterFunc(ctx, v.stop)()
-	if err = g.evaluate(graph); err == nil {
+	if err = g.evaluate(ctx, graph); err == nil {
 		err = b.adopt(spec.Handlers)
 	}
 	if err != nil && !errors.Is(err, modgraph.ErrHandler) {
@@ -115,14 +117,15 @@ func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph) (*
 }
 
 // evaluate runs the main module to the end of its top-level awaits. Timers run meanwhile.
-func (g *guest) evaluate(graph *modgraph.Graph) (err error) {
+func (g *guest) evaluate(ctx context.Context, graph *modgraph.Graph) (err error) {
 	var more bool
 	defer g.recoverTo(&more, &err)
 	src, err := graph.Load(graph.Entrypoint())
 	if err != nil {
 		return err
 	}
-	g.begin(nil, time.Now().Add(g.box.opt.MaxWall))
+	g.begin(ctx, time.Now().Add(g.box.opt.MaxWall))
+	g.gone = nil // stop ends a load
 	if err := g.enter(); err != nil {
 		return err
 	}

@@ -9,8 +9,11 @@
 //	version.go     Version: Open, Retire
 //	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, spare, closed)
 //	guest.go       guest: one engine instance and the invocation in it
+//	occasion.go    Scheduled, Queue: invocations without a client
 //	serve.go       Serve: the way of a request; its fast path
 //	loop.go        the event loop of an invocation that has to wait
+//	env.go         what env is made from
+//	calls.go       host calls beside the guest
 //	answer.go      the handler's Response, copied out and checked
 //	stream.go      a response body as it is produced
 //	body.go        a request body as it arrives

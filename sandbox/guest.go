@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -29,8 +30,12 @@ type guest struct {
 
 // call is the state of one invocation.
 type call struct {
+	from     context.Context // whose invocation, or load, it is
+	calls    calls
 	gone     <-chan struct{} // closed when the client leaves; nil once that does not matter any more
 	left     bool            // the client has left
+	quit     <-chan struct{} // closed when an invocation without a client has to end; nil if it need not
+	batch    *event.Batch    // what the queue handler was given, nil once it has settled
 	running  bool            // a slot is held and the guest's clock runs
 	deadline time.Time       // of the present stage; zero means none
 	watch    *watch          // stops a guest that would run past the deadline
@@ -69,9 +74,9 @@ func newGuest(s *Sandbox, in *engine.Instance, origin event.Origin) *guest {
 	return g
 }
 
-// begin makes the guest ready for an invocation or a load that must have its result by the deadline.
-func (g *guest) begin(gone <-chan struct{}, deadline time.Time) {
-	g.gone = gone
+// begin makes the guest ready for an invocation that ctx's client waits for, and that must have its result by the deadline.
+func (g *guest) begin(ctx context.Context, deadline time.Time) {
+	g.from, g.gone = ctx, ctx.Done()
 	g.deadline = deadline
 	g.in.User, g.in.Loader, g.in.OnRejection = g, g.version.loader, g.onReject
 	g.in.Arm(g.box.opt.MaxCPU)

@@ -1,23 +1,26 @@
 package sandbox
 
 import (
+	"slices"
 	"time"
 
 	"edged/sandbox/engine"
+	"edged/sandbox/facade"
 	"edged/sandbox/hostapi"
 )
 
-// hostTable returns every host function of a guest, this room's own behind those of the web classes. Images hold
+// hostTable returns every host function of a guest, this room's own behind those of the web classes, those of the bindings last. Images hold
 // positions in it; the engine's digest covers it, so that a changed table makes old images unusable and not wrong.
 func hostTable() []engine.Host {
-	return append(hostapi.Table(), []engine.Host{
+	own := []engine.Host{
 		{Name: "timerSet", Argc: 2, Fn: hostTimerSet},
 		{Name: "timerClear", Argc: 1, Fn: hostTimerClear},
 		{Name: "bodyPull", Argc: 0, Fn: func(in *engine.Instance, _ []engine.Value) engine.Value { return guestOf(in).pullBody() }},
 		{Name: "bodyCancel", Argc: 0, Fn: hostBodyCancel},
 		{Name: "signalUsed", Argc: 0, Fn: hostSignalUsed},
 		{Name: "report", Argc: 2, Fn: hostReport},
-	}...)
+	}
+	return slices.Concat(hostapi.Table(), own, facade.Table())
 }
 
 // timerSet(id, milliseconds)

@@ -69,6 +69,8 @@ func (g *guest) wait() error {
 		return g.closeStream()
 	case <-g.gone:
 		return g.clientLeft()
+	case <-g.quit:
+		return errQuit
 	case <-g.version.kill:
 		return errShutdown
 	}

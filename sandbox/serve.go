@@ -71,7 +71,7 @@ func (g *guest) tellEnd(what string, err error) {
 // the tail has to see to the rest. Otherwise it may return with the slot.
 func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Request, res *event.Response) (more bool, err error) {
 	defer g.recoverTo(&more, &err)
-	g.begin(ctx.Done(), deadline)
+	g.begin(ctx, deadline)
 	if err := g.start(); err != nil {
 		return false, err
 	}
@@ -109,17 +109,14 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 		kind, length = 1, float64(req.Length)
 		g.body.source = req.Body
 	}
-	vars := engine.Undefined
-	if len(g.version.spec.Vars) > 0 {
-		vars = in.NewString(g.version.spec.Vars)
-	}
+	vars, bound := g.env()
 	method, url, header := in.NewLatin1(req.Method), in.NewString(req.URL), in.NewLatin1(req.Header)
 	promise, err := in.Call(g.version.entries[entryFetch], engine.Undefined,
-		method, url, header, engine.Int(kind), engine.Float(length), vars)
+		method, url, header, engine.Int(kind), engine.Float(length), vars, bound)
 	if err != nil {
 		return engine.Undefined, g.uncaught(err)
 	}
-	for _, v := range [...]engine.Value{method, url, header, vars} {
+	for _, v := range [...]engine.Value{method, url, header, vars, bound} {
 		g.drop(v)
 	}
 	return promise, nil
@@ -211,6 +208,11 @@ func (g *guest) finish() {
 		g.reportLost()
 	}
 	holds := g.halt()
+	if holds && g.calls.cancel != nil {
+		<-g.box.slots // what is still at work beside the guest takes its time
+		holds = false
+	}
+	g.endCalls()
 	g.endBody()
 	for len(g.ended) > 0 { // ended while nobody waited any more
 		<-g.ended

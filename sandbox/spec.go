@@ -1,6 +1,9 @@
 package sandbox
 
-import "edged/sandbox/modgraph"
+import (
+	"edged/sandbox/binding"
+	"edged/sandbox/modgraph"
+)
 
 // Module is one file of a bundle. Bytes must stay unchanged while a Version or Inspect uses it.
 type Module = modgraph.Module
@@ -19,6 +22,9 @@ type Spec struct {
 	Graph    Graph
 	Handlers []string // declared: of fetch, scheduled, queue
 	Vars     []byte   // the JSON object of plain variables, nil for none; checked by control
+	// Secrets are the sensitive variables. They are in no image; the sandbox keeps them in memory.
+	Secrets  map[string]string
+	Bindings []binding.Binding // what else is in env
 	// SourceDigest names the graph's bytes, so that they need not be hashed at every start; "" hashes them.
 	SourceDigest string
 }

@@ -18,6 +18,8 @@ type Version struct {
 	entries entries       // constant addresses, the same in every sandbox of the image
 	loader  engine.Loader // finds modules for import() at run time
 	rate    rate          // of its log
+	env     []byte        // JSON of variables and secrets, nil if there are none
+	bound   []byte        // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool          // fetch is among the handlers
 	silent  bool          // logs nothing (Inspect)
 
@@ -42,11 +44,15 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
+	env, bound, err := envOf(&spec)
+	if err != nil {
+		return nil, err
+	}
 	img, err := s.image(ctx, &spec, graph)
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph,
+	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph, env: env, bound: bound,
 		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
 	if err := s.admit(v); err != nil {
 		img.Close()

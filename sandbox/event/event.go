@@ -1,7 +1,8 @@
 // Package event holds the plain types in which a request reaches a worker and its answer comes back.
 //
-//	event.go    Request, Body, Response
-//	errors.go   how an invocation can fail
+//	event.go     Request, Body, Response
+//	occasion.go  Scheduled, Batch: what else a worker is called for
+//	errors.go    how an invocation can fail
 //
 // Invariants: no type of the HTTP front or of the sandbox's engine appears here, so that another front or another
 // entrance (a service call) needs no change further in.

@@ -85,11 +85,31 @@ const contextPrototype = ExecutionContext.prototype;
 function dispatchContext(mine) { return { __proto__: contextPrototype, [dispatchSlot]: mine }; }
 
 // Begins an invocation of the fetch handler and returns what the handler returned.
-function dispatchFetch(method, url, headers, bodyKind, length, vars) {
+function dispatchFetch(method, url, headers, bodyKind, length, vars, bound) {
   const mine = invocation = [0, null, false, null];
   const request = newIncomingRequest(method, url, headers, bodyKind, length);
   const env = vars === undefined ? {} : coreParse(vars);
+  if (bound !== undefined) bindingsInto(env, bound);
   return dispatchFetchHandler(request, env, { __proto__: contextPrototype, [dispatchSlot]: mine });
+}
+
+// Begins an invocation of a handler other than fetch. The event is made in it.
+function dispatchBegin() { invocation = [0, null, false, null]; }
+
+function dispatchEvent(name, event, vars, bound) {
+  const env = vars === undefined ? {} : coreParse(vars);
+  if (bound !== undefined) bindingsInto(env, bound);
+  return coreApply(dispatchHandlers[name], dispatchTarget, [event, env, dispatchContext(invocation)]);
+}
+
+function dispatchScheduled(cron, scheduledTime, vars, bound) {
+  dispatchBegin();
+  return dispatchEvent('scheduled', { scheduledTime, cron }, vars, bound);
+}
+
+function dispatchQueue(id, queue, flat, vars, bound) {
+  dispatchBegin();
+  return dispatchEvent('queue', newMessageBatch(id, queue, flat), vars, bound);
 }
 
 // What a handler returned and is no native promise: a thenable is followed as `await` would follow it.
@@ -183,5 +203,5 @@ function pumpCancel() {
   coreThen(cancelled, undefined, () => {});
 }
 
-return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
+return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
   dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe];

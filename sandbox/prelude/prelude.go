@@ -4,6 +4,7 @@
 //	00-core.js       captured built-ins, pending host operations
 //	20…75-*.js       events, streams, web classes; each file one matter
 //	80-timers.js     setTimeout and its kin
+//	85…89-*.js       bindings: the objects in env
 //	90-dispatch.js   the host's entries
 //	prelude.go       all of it as one script
 //

@@ -1,0 +1,75 @@
+package facade
+
+import (
+	"context"
+	"slices"
+
+	"edged/internal/fault"
+	"edged/sandbox/binding"
+	"edged/sandbox/engine"
+	"edged/sandbox/event"
+)
+
+// Caller is the invocation that runs in an instance, as its User.
+type Caller interface {
+	// Binding returns the binding with this number, nil if the running version has none.
+	Binding(number int32) *binding.Binding
+	// Batch returns the batch that the queue handler was given, nil once it has settled.
+	Batch() *event.Batch
+	// Start has work done beside the guest and returns the number of the operation, or an exception if too many are
+	// open. ctx is done when the invocation is over. settle is called with the guest again; what it returns is the
+	// result, or the reason if ok is false.
+	Start(work func(ctx context.Context) (settle Settle)) engine.Value
+}
+
+// Settle makes the result of a call a value in the guest.
+type Settle func(in *engine.Instance) (v engine.Value, ok bool)
+
+// of returns the door of a binding; false for a number that the prelude never passes.
+func of(in *engine.Instance, number engine.Value) (*binding.Binding, Caller, bool) {
+	c := in.User.(Caller)
+	n, ok := number.Int()
+	if !ok {
+		return nil, c, false
+	}
+	b := c.Binding(n)
+	return b, c, b != nil
+}
+
+// badCall is the one answer to a call that the prelude never makes.
+func badCall(in *engine.Instance) engine.Value {
+	return in.ThrowType("host: wrong arguments")
+}
+
+// start is Start for a door's call: do calls the door and returns what makes its result a value.
+func start(c Caller, m *Method, do func(ctx context.Context) (func(in *engine.Instance) engine.Value, error)) engine.Value {
+	return c.Start(func(ctx context.Context) Settle {
+		result, err := do(ctx)
+		return func(in *engine.Instance) (engine.Value, bool) {
+			if err != nil {
+				return m.reason(in, err), false
+			}
+			return result(in), true
+		}
+	})
+}
+
+// nothing makes undefined of a call without a result.
+func nothing(*engine.Instance) engine.Value { return engine.Undefined }
+
+// reason is how a guest sees a door's error.
+func (m *Method) reason(in *engine.Instance, err error) engine.Value {
+	name, text := fault.NameOf(err), fault.Detail(err)
+	switch {
+	case fault.NamedOf(err) != nil && slices.Contains(m.Errors, name):
+		if text == "" {
+			text = name
+		}
+		return in.NewError(name, text)
+	case fault.CodeOf(err) == fault.Invalid:
+		return in.NewTypeError(text)
+	}
+	return in.NewError(unavailable, "the call could not be done now")
+}
+
+const unavailable = "backend_unavailable"

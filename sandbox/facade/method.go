@@ -1,0 +1,15 @@
+package facade
+
+// Method is one method of a binding.
+type Method struct {
+	Name   string
+	Errors []string // the names an application may see, besides TypeError
+}
+
+// Methods lists the methods of every kind of binding (README §8): the one place that says which exist and how each fails.
+var Methods = map[string][]*Method{
+	"kv":    {kvGet, kvGetWithMetadata, kvPut, kvDelete, kvList},
+	"queue": {queueSend, queueSendBatch},
+	"batch": {batchAcknowledge, batchRetry, batchAcknowledgeAll, batchRetryAll}, // of the queue handler's argument
+	"sql":   {sqlExecute, sqlQuery, sqlTransaction},
+}
