@@ -36,6 +36,7 @@ type Control struct {
 	drivers    form.Table
 	state      *state.State
 	machine    *machine
+	secrets    *secrets
 	artifacts  *artifact.Store
 	log        *raftlog.Store
 	raft       *raft.Raft
@@ -52,7 +53,9 @@ type Control struct {
 
 // Open opens or makes the control state in opt.Dir, which no other process may have open. The state catches up with its
 // log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
-func Open(opt Options) (*Control, error) {
+func Open(opt Options) (*Control, error) { return open(opt, form.Builtin()) }
+
+func open(opt Options, drivers form.Table) (*Control, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
 		return nil, fault.Newf(fault.Invalid, "control.Open", "%v", err)
@@ -64,11 +67,14 @@ func Open(opt Options) (*Control, error) {
 	if _, err := disk.CheckFormat(dir, "control", format); err != nil {
 		return nil, err
 	}
-	c := &Control{opt: opt, settleWait: defaultSettleWait, drivers: form.Builtin(), ready: make(chan struct{}), working: map[string]work{}}
+	c := &Control{opt: opt, settleWait: defaultSettleWait, drivers: drivers, ready: make(chan struct{}), working: map[string]work{}}
 	c.inspect.init(inspectAtOnce)
 	c.plans.init()
 	c.state = state.New(c.drivers)
 	c.endings.init()
+	if c.secrets, err = openSecrets(opt.Dir); err != nil {
+		return nil, err
+	}
 	c.machine = newMachine(&c.opt, c.state, &c.endings)
 	c.artifacts, err = artifact.Open(artifact.Options{
 		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Space: opt.Space, Log: opt.Log,
@@ -158,6 +164,7 @@ func (c *Control) Run(ctx context.Context) error {
 	jobs.Go(func() { c.publish(ctx) })
 	jobs.Go(func() { c.runOperations(ctx) })
 	jobs.Go(func() { c.sweep(ctx) })
+	jobs.Go(func() { c.resumeRotation(ctx) })
 	close(c.ready)
 	<-ctx.Done()
 	return context.Cause(ctx)
@@ -177,7 +184,10 @@ func (c *Control) catchUp(ctx context.Context) error {
 		return fault.Wrap(fault.Unavailable, "control.Run", fmt.Errorf("catch up with the log: %w", err))
 	}
 	c.opt.Log.Info("control state is current", "index", c.raft.AppliedIndex(), "took", time.Since(start))
-	return c.bootstrap()
+	if err := c.bootstrap(); err != nil {
+		return err
+	}
+	return c.readySecrets()
 }
 
 // Started is closed once the room answers for its whole state.
@@ -214,7 +224,7 @@ func (c *Control) newHandler() http.Handler {
 	return api.New(api.Options{
 		State: c.state, Drivers: c.drivers.Offered(c.opt.has), Origin: c.opt.ControlOrigin,
 		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
-		Ready: c.Ready, Mutate: c.mutate, AddToken: c.addToken, RemoveToken: c.removeToken,
+		Ready: c.Ready, Mutate: c.mutate, Preview: c.preview, Replenish: c.replenish, AddToken: c.addToken, RemoveToken: c.removeToken,
 		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Log: c.opt.Log,
 	})
 }

@@ -48,6 +48,12 @@ type node struct {
 // startNode opens a Control in dir and waits until it is ready. change may alter the options.
 func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	t.Helper()
+	return startWith(t, dir, form.Builtin(), change)
+}
+
+// startWith is startNode with other Forms.
+func startWith(t testing.TB, dir string, drivers form.Table, change func(*Options)) *node {
+	t.Helper()
 	n := &node{t: t, dir: dir}
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
@@ -61,7 +67,7 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	if change != nil {
 		change(&opt)
 	}
-	c, err := Open(opt)
+	c, err := open(opt, drivers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +117,8 @@ func exportsByText(_ context.Context, in Inspection) ([]string, error) {
 }
 
 func (n *node) lastPlan() *plan.Plan {
+	n.t.Helper()
+	n.poll(func() bool { n.mu.Lock(); defer n.mu.Unlock(); return len(n.plans) > 0 }) // the first one follows the start
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.plans[len(n.plans)-1]

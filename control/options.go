@@ -33,6 +33,7 @@ type Options struct {
 	SweepEvery       time.Duration // 0 means 1 min
 	PlanWait         time.Duration // 0 means 10 s: how long a mutation waits for its plan to be in use before it answers
 	SnapshotCommands uint64        // 0 means 8192 commands between snapshots of the state
+	TransferLife     time.Duration // 0 means 1 h: how long an Operation that has not begun keeps private inputs before it asks for them again
 
 	// Inspect evaluates a module graph without env, bindings and network and returns the handlers that its default
 	// export has, in the order fetch, scheduled, queue. Its named errors (module_not_found …) reach the caller of the
@@ -119,6 +120,7 @@ func (o Options) withDefaults() (Options, error) {
 	orTime(&o.InspectTimeout, "InspectTimeout", 30*time.Second)
 	orTime(&o.SweepEvery, "SweepEvery", time.Minute)
 	orTime(&o.PlanWait, "PlanWait", 10*time.Second)
+	orTime(&o.TransferLife, "TransferLife", time.Hour)
 	if o.SnapshotCommands == 0 {
 		o.SnapshotCommands = 8192
 	}

@@ -27,6 +27,9 @@ func (c *Control) runOperations(ctx context.Context) {
 		if op.Status == state.Running {
 			c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID})
 		}
+		if op.Status == state.Waiting && !c.comparable(op) {
+			c.tell(&state.Command{Kind: state.Requeue, Operation: op.ID}) // nobody can help it any more: it fails
+		}
 	}
 	signal(c.machine.work)
 	for {
@@ -69,8 +72,8 @@ func kindOfWork(d *form.Driver) string {
 // for each kind of work, half of them at most for one tenant, so that slow sources of one do not hold up the others.
 func (c *Control) take(op *state.Operation) bool {
 	r := c.state.Resource(op.Resource)
-	if r == nil {
-		return false // it ended since
+	if r == nil || op.Status == state.Waiting {
+		return false // it ended since, or nothing can be done for it
 	}
 	w := work{op.Tenant, kindOfWork(r.Driver())}
 	c.mu.Lock()
@@ -102,12 +105,16 @@ func (c *Control) give(id string) {
 
 // perform does the effect of one Operation and ends it. It gives up only with ctx: the next start goes on.
 func (c *Control) perform(ctx context.Context, op *state.Operation) {
-	if cur := c.state.Operation(op.ID); cur == nil || cur.Status.Terminal() {
+	cur := c.state.Operation(op.ID)
+	if cur == nil || cur.Status.Terminal() || !c.hasInputs(cur) {
 		return
 	}
 	if !c.tell(&state.Command{Kind: state.StartOperation, Operation: op.ID}) {
 		pause(ctx, firstRetry)
 		return
+	}
+	if cur = c.state.Operation(op.ID); cur == nil || cur.Status != state.Running {
+		return // its values expired at this moment
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		end, err := c.effect(ctx, op)
@@ -170,6 +177,7 @@ func (c *Control) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
+			c.expireInputs()
 			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
 				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
 				if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"edged/control/api"
 	"edged/control/form"
 	"edged/control/rules"
 	"edged/control/state"
@@ -43,20 +44,20 @@ func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 // and write nothing; what would be accepted goes through the log, where it is decided again. When the answer changes
 // what the node serves, it waits for that plan to be in use, within Options.PlanWait. An Operation that the runner ends
 // at once is answered as it ended.
-func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome, error) {
+func (c *Control) mutate(ctx context.Context, cmd *state.Command, values api.Private) (state.Outcome, error) {
 	c.stamp(cmd)
-	out := c.state.Decide(cmd)
-	if out.Inspect != nil {
-		in, err := c.inspectBundle(ctx, out.Inspect)
+	if values != nil {
+		c.secrets.underWay.RLock() // until the values are committed, no key that they are sealed with may go
+		defer c.secrets.underWay.RUnlock()
+		in, err := c.secrets.sealed(values, cmd.Actor.Tenant, cmd.UID, state.InputKey(cmd), cmd.At+c.opt.TransferLife.Milliseconds())
 		if err != nil {
 			return state.Outcome{}, err
 		}
-		cmd.Inspected = in
-		cmd.At = time.Now().UnixMilli()
-		out = c.state.Decide(cmd)
+		cmd.Inputs = in
 	}
-	if out.Refusal != nil || out.Operation != nil {
-		return out, nil
+	out, err := c.judge(ctx, cmd)
+	if err != nil || out.Refusal != nil || out.Operation != nil {
+		return out, err
 	}
 	if cmd.Kind != state.DeleteResource && c.opt.Space != nil { // deletes go on: they are the way out
 		if err := c.opt.Space.Check(); err != nil {
@@ -65,7 +66,7 @@ func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome
 	}
 	ended, forget := c.endings.expect(cmd.Operation)
 	defer forget()
-	out, err := c.submit(cmd)
+	out, err = c.submit(cmd)
 	if err != nil {
 		return out, err
 	}
@@ -79,6 +80,34 @@ func (c *Control) mutate(ctx context.Context, cmd *state.Command) (state.Outcome
 		}
 	}
 	return out, nil
+}
+
+// judge decides a stamped mutation on the state as it is; what has to be found out first is found out.
+func (c *Control) judge(ctx context.Context, cmd *state.Command) (state.Outcome, error) {
+	out := c.state.Decide(cmd)
+	if out.Inspect == nil {
+		return out, nil
+	}
+	in, err := c.inspectBundle(ctx, out.Inspect)
+	if err != nil {
+		return state.Outcome{}, err
+	}
+	cmd.Inspected = in
+	cmd.At = time.Now().UnixMilli()
+	return c.state.Decide(cmd), nil
+}
+
+// preview judges a mutation by the same code and carries nothing out: nothing is sealed, and nothing is stored.
+func (c *Control) preview(ctx context.Context, cmd *state.Command, values api.Private) (*rules.Verdict, state.Outcome, error) {
+	c.stamp(cmd)
+	if values != nil {
+		cmd.Inputs = c.secrets.marked(values, cmd.UID, state.InputKey(cmd))
+	}
+	if v := c.state.Authorize(cmd); v != nil {
+		return v, state.Outcome{}, nil
+	}
+	out, err := c.judge(ctx, cmd)
+	return nil, out, err
 }
 
 // stamp gives a command what Apply must not find out itself: time, ids, and facts from outside.

@@ -117,7 +117,7 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		var c state.Command
-		if envelope(body, true, &c) == nil && (!form.IsFormURL(c.Form) || !form.IsName(c.Space) || !form.IsName(c.Name) || c.Spec == nil) {
+		if _, p := envelope(body, true, &c); p == nil && (!form.IsFormURL(c.Form) || !form.IsName(c.Space) || !form.IsName(c.Name) || c.Spec == nil) {
 			t.Fatalf("accepted %s as %+v", body, c)
 		}
 		if tok, p := readToken(body); p == nil && (!tok.Role.Valid() || !form.IsName(tok.Tenant) || len(tok.Spaces) > maxSpaces) {

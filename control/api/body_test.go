@@ -52,7 +52,7 @@ func TestBodyHasItsTime(t *testing.T) {
 			s := state.New(form.Builtin())
 			s.Apply(&state.Command{Kind: state.AddToken, Token: &state.Token{ID: "t", Hash: state.TokenHash("secret"), Tenant: "a", Role: state.Editor}})
 			h := New(Options{State: s, Drivers: form.Builtin(), MaxRequestBytes: 1000, Ready: func() bool { return true }, Log: slog.New(slog.DiscardHandler),
-				Mutate: func(ctx context.Context, _ *state.Command) (state.Outcome, error) {
+				Mutate: func(ctx context.Context, _ *state.Command, _ Private) (state.Outcome, error) {
 					select { // virtual time
 					case <-time.After(row.took):
 					case <-ctx.Done():

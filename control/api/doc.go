@@ -5,6 +5,8 @@
 //	request.go        query, headers, media type, size, raw JSON (steps 5 to 7)
 //	envelope.go       the request documents
 //	resources.go      create, read, update, delete
+//	private.go        private inputs, and their replenishment
+//	preview.go        previews
 //	list.go           lists and their cursors
 //	discovery.go      discovery, support, operations
 //	tokens.go         /operator/v1/tokens

@@ -9,11 +9,12 @@ import (
 )
 
 // envelope fills a command from the common members of a request document. create says whether the members of a create
-// belong to it.
-func envelope(body []byte, create bool, c *state.Command) *problem {
+// belong to it. The values of private inputs are returned apart: nothing that is kept may hold them.
+func envelope(body []byte, create bool, c *state.Command) (Private, *problem) {
 	if jsonraw.KindOf(body) != jsonraw.Object {
-		return malformed("the body must be an object")
+		return nil, malformed("the body must be an object")
 	}
+	var values Private
 	seen := map[string]bool{}
 	for name, raw := range jsonraw.Members(body) {
 		seen[name] = true
@@ -22,7 +23,8 @@ func envelope(body []byte, create bool, c *state.Command) *problem {
 		case name == "spec":
 			c.Spec = json.RawMessage(raw)
 		case name == "privateInputs":
-			c.Private, p = true, privateInputs(raw)
+			c.Private = true
+			values, p = privateInputs(raw)
 		case create && name == "offering":
 			c.Offering, p = true, offering(raw)
 		case create && name == "form":
@@ -35,7 +37,7 @@ func envelope(body []byte, create bool, c *state.Command) *problem {
 			p = malformed("unknown member in the request")
 		}
 		if p != nil {
-			return p
+			return nil, p
 		}
 	}
 	needed := []string{"spec"}
@@ -44,10 +46,10 @@ func envelope(body []byte, create bool, c *state.Command) *problem {
 	}
 	for _, name := range needed {
 		if !seen[name] {
-			return malformed("member " + name + " is missing")
+			return nil, malformed("member " + name + " is missing")
 		}
 	}
-	return nil
+	return values, nil
 }
 
 func member(name string, raw []byte, grammar func(string) bool) (string, *problem) {
@@ -56,18 +58,6 @@ func member(name string, raw []byte, grammar func(string) bool) (string, *proble
 		return "", malformed("member " + name + " is malformed")
 	}
 	return text, nil
-}
-
-func privateInputs(raw []byte) *problem {
-	if jsonraw.KindOf(raw) != jsonraw.Object {
-		return malformed("member privateInputs must be an object")
-	}
-	for _, value := range jsonraw.Members(raw) {
-		if jsonraw.KindOf(value) != jsonraw.String {
-			return malformed("a private input must be a string")
-		}
-	}
-	return nil
 }
 
 func offering(raw []byte) *problem {

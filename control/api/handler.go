@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"edged/control/form"
+	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
 )
@@ -35,7 +36,11 @@ type Options struct {
 	// Ready reports whether the state is current, so that a credential can be looked up.
 	Ready func() bool
 	// Mutate carries a create, update or delete through acceptance. It stamps time, ids and what is found out outside.
-	Mutate func(ctx context.Context, c *state.Command) (state.Outcome, error)
+	Mutate func(ctx context.Context, c *state.Command, values Private) (state.Outcome, error)
+	// Preview judges a mutation like Mutate and carries nothing out. A refusal of authorization is told apart.
+	Preview func(ctx context.Context, c *state.Command, values Private) (denied *rules.Verdict, out state.Outcome, err error)
+	// Replenish gives an Operation the private inputs of its original request again.
+	Replenish func(ctx context.Context, c *state.Command, values Private) (state.Outcome, error)
 	// AddToken makes a token and returns its secret, which is kept nowhere.
 	AddToken func(ctx context.Context, t state.Token) (made *state.Token, secret string, err error)
 	// RemoveToken ends a token; one that does not exist is no error.
@@ -155,8 +160,8 @@ var (
 	discoveryRoute  = &route{methods: "GET", open: true, serve: (*call).discovery}
 	supportRoute    = &route{methods: "GET", serve: (*call).support}
 	offeringsRoute  = &route{methods: "GET", disabled: true}
-	previewsRoute   = &route{methods: "POST", disabled: true}
-	privateRoute    = &route{methods: "PUT", disabled: true}
+	previewsRoute   = &route{methods: "POST", serve: (*call).preview}
+	privateRoute    = &route{methods: "PUT", serve: (*call).replenish}
 	resourcesRoute  = &route{methods: "GET, POST", serve: (*call).resources}
 	resourceRoute   = &route{methods: "GET, PUT, DELETE", serve: (*call).resource}
 	operationRoute  = &route{methods: "GET", serve: (*call).operation}

@@ -17,6 +17,8 @@ type problem struct {
 	detail string
 	allow  string // of a 405
 	retry  int    // seconds, 0 for none
+
+	operation string // id of an accepted Operation that the caller may read
 }
 
 // wire maps the seeds' codes to the API's (README §4).
@@ -37,6 +39,9 @@ var wire = map[rules.Seed]struct {
 	rules.IdempotencyConflict:   {http.StatusConflict, "idempotency_conflict"},
 	rules.Gone:                  {http.StatusGone, "gone"},
 	rules.ArtifactInvalid:       {http.StatusUnprocessableEntity, "artifact_invalid"}, // only ever inside an Operation
+	rules.InputsConflict:        {http.StatusConflict, "private_inputs_conflict"},
+	rules.InputsUnverifiable:    {http.StatusConflict, "private_inputs_unverifiable"},
+	rules.OperationTerminal:     {http.StatusConflict, "operation_terminal"},
 }
 
 // wireCode returns the code under which a seed's code is served.
@@ -52,7 +57,7 @@ func fromVerdict(v *rules.Verdict) *problem {
 	if !ok {
 		return &problem{status: http.StatusInternalServerError, code: "internal_error"}
 	}
-	return &problem{status: row.status, code: row.code, detail: v.Detail()}
+	return &problem{status: row.status, code: row.code, detail: v.Detail(), operation: v.Operation}
 }
 
 // fromError renders what the room could not do. Acceptance may be unknown then, so that the caller keeps its key.
@@ -93,7 +98,8 @@ func (p *problem) write(w http.ResponseWriter) {
 		Status int    `json:"status"`
 		Code   string `json:"code"`
 		Detail string `json:"detail,omitempty"`
-	}{"about:blank", http.StatusText(p.status), p.status, p.code, p.detail})
+		Op     string `json:"operationId,omitempty"`
+	}{"about:blank", http.StatusText(p.status), p.status, p.code, p.detail, p.operation})
 }
 
 // writeJSON sends one document of ours; it cannot fail to render.

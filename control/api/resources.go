@@ -57,14 +57,14 @@ func (c *call) mutate(kind state.Kind) *problem {
 			return p
 		}
 	}
-	body, p := c.mutationBody(kind, cmd)
+	body, values, p := c.mutationBody(kind, cmd)
 	if p != nil {
 		return p
 	}
-	if cmd.Fingerprint, p = fingerprint(c.r.Method, c.rel, cmd.Expected, body); p != nil {
+	if cmd.Fingerprint, p = fingerprint(c.r.Method, c.rel, cmd.Expected, withoutValues(body, values)); p != nil {
 		return p
 	}
-	out, err := c.opt.Mutate(c.r.Context(), cmd)
+	out, err := c.opt.Mutate(c.r.Context(), cmd, values)
 	switch {
 	case err != nil:
 		return c.refused(err)
@@ -75,19 +75,20 @@ func (c *call) mutate(kind state.Kind) *problem {
 	return nil
 }
 
-func (c *call) mutationBody(kind state.Kind, cmd *state.Command) ([]byte, *problem) {
+func (c *call) mutationBody(kind state.Kind, cmd *state.Command) ([]byte, Private, *problem) {
 	if kind == state.DeleteResource {
-		return nil, c.empty()
+		return nil, nil, c.empty()
 	}
 	body, p := c.document()
 	if p != nil {
-		return nil, p
+		return nil, nil, p
 	}
-	return body, envelope(body, kind == state.CreateResource, cmd)
+	values, p := envelope(body, kind == state.CreateResource, cmd)
+	return body, values, p
 }
 
 // fingerprint is the identity of a request (host-api §7.4): method, path below the root, query (none is allowed), fence
-// and JSON value.
+// and JSON value. Values of private inputs are left out of it; they are compared by their marks.
 func fingerprint(method, path string, expected uint64, body []byte) ([]byte, *problem) {
 	h := sha256.New()
 	for _, part := range [...]string{method, path, strconv.FormatUint(expected, 10)} {
@@ -137,6 +138,12 @@ type operationJSON struct {
 	UpdatedAt   string       `json:"updatedAt"`
 	RetainUntil string       `json:"retainUntil"`
 	Error       *errorJSON   `json:"error,omitempty"`
+	Input       *inputJSON   `json:"inputRequired,omitempty"`
+}
+
+type inputJSON struct {
+	Names  []string          `json:"names"`
+	Reason state.InputReason `json:"reason"`
 }
 
 type errorJSON struct {
@@ -151,6 +158,9 @@ func viewOperation(op *state.Operation) operationJSON {
 	}
 	if op.Seed != "" {
 		v.Error = &errorJSON{wireCode(op.Seed), op.Message}
+	}
+	if op.Status == state.Waiting {
+		v.Input = &inputJSON{op.Command.Inputs.Names, op.Reason}
 	}
 	return v
 }

@@ -65,7 +65,7 @@ type Spec struct {
 	Worker         string   // UID of the owner worker, "" if the Form has none
 	Handlers       []string // in the order fetch, scheduled, queue
 	Vars           json.RawMessage
-	Sensitive      int // number of requiredSensitiveVars
+	Sensitive      []string // requiredSensitiveVars, ascending
 	Bundle         string
 	Assets         string
 	RunWorkerFirst bool

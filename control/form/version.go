@@ -14,7 +14,7 @@ var Handlers = [...]string{"fetch", "scheduled", "queue"}
 // workerVersion is WorkerVersion 0.7.0.
 func workerVersion() *Driver {
 	return &Driver{
-		URL: WorkerVersionURL, Kind: "WorkerVersion", Role: rules.Version, Private: false,
+		URL: WorkerVersionURL, Kind: "WorkerVersion", Role: rules.Version, Private: true,
 		Fields: []Field{
 			reference("worker", UseOwner, []string{ModuleWorkerURL}, func(s *Spec, uid string) { s.Worker = uid }),
 			optional(reference("bundle", UseBundle, []string{WorkerBundleURL}, func(s *Spec, uid string) { s.Bundle = uid })),
@@ -92,8 +92,8 @@ func readSensitive(s *Spec, pointer string, val any) (any, *rules.Verdict) {
 		names = append(names, name)
 		s.Names = append(s.Names, rules.EnvName{Name: name, Pointer: at})
 	}
-	s.Sensitive = len(names)
 	sort.Strings(names)
+	s.Sensitive = names
 	return names, nil
 }
 

@@ -89,7 +89,19 @@ func (d *deriver) version(r *state.Resource) {
 			v.Assets = &Assets{Resource: b.Resource, SHA256: b.SHA256, Files: b.Files, RunWorkerFirst: spec.RunWorkerFirst, SPA: spec.SPA}
 		}
 	}
+	if s := r.Secrets; s != nil {
+		v.Secrets = secrets(s)
+		v.Ready = v.Ready && !s.Lost
+	}
 	d.p.Versions = append(d.p.Versions, v)
+}
+
+func secrets(s *state.Secrets) map[string][]byte {
+	out := make(map[string][]byte, len(s.Names))
+	for i, box := range s.Boxes {
+		out[s.Names[i]] = box
+	}
+	return out
 }
 
 func (d *deriver) artifact(r *state.Resource) {

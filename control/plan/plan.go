@@ -51,6 +51,8 @@ type Version struct {
 	Bundle   *Bundle         `json:"bundle,omitempty"` // nil for a static-only version
 	Assets   *Assets         `json:"assets,omitempty"`
 	Sealed   string          `json:"sealed,omitempty"` // identity of the facade set that the version was made for
+	// Secrets are the sealed values of sensitive variables by name; control.Secrets opens them. nil if there are none.
+	Secrets map[string][]byte `json:"secrets,omitempty"`
 }
 
 // Bundle is the verified module graph of a version. Shared between the versions that use it.

@@ -22,6 +22,10 @@ const (
 	IdempotencyConflict Seed = "idempotency_conflict" // the key was used for another request
 	Gone                Seed = "gone"                 // deleted, the tombstone is still kept
 	ArtifactInvalid     Seed = "artifact_invalid"     // bytes not obtainable or wrong; only in an Operation
+
+	InputsConflict     Seed = "private_inputs_conflict"     // not the private inputs of the original request
+	InputsUnverifiable Seed = "private_inputs_unverifiable" // what to compare private inputs with is lost
+	OperationTerminal  Seed = "operation_terminal"          // the Operation has ended, nothing can be given to it
 )
 
 // Verdict is one refusal. A nil *Verdict is consent.
@@ -31,6 +35,8 @@ type Verdict struct {
 	Pointer  string   // JSON pointer into spec, "" where none applies
 	UIDs     []string // the Resources it speaks of, all of the caller's tenant
 	Sentence string   // names pointer, UIDs and what is missing; no secrets
+
+	Operation string // the accepted Operation that the refusal speaks of, one that the caller may read; mostly ""
 }
 
 // Detail renders the text that a caller sees: code, rule, sentence (README §4).

@@ -25,6 +25,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 		if c.Inspected != nil {
 			r.Exports = c.Inspected.Exports
 		}
+		r.Secrets = c.Inputs.secrets()
 	} else {
 		*r = *d.old
 	}
@@ -45,7 +46,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 		s.tenants.Set(key(r.Tenant)+r.UID, r.UID)
 		s.claim(r)
 	}
-	s.replays.Set(op.Key, &replay{Fingerprint: c.Fingerprint, Operation: op.ID})
+	s.replays.Set(op.Key, newReplay(c))
 	s.resources.Set(r.UID, r)
 	s.setOperation(op)
 	if d.driver.Outside(action) {

@@ -27,7 +27,7 @@ func (s *State) Authenticate(secret string) (Actor, bool) {
 	if !ok || subtle.ConstantTimeCompare(t.Hash, hash) != 1 {
 		return Actor{}, false
 	}
-	return Actor{Tenant: t.Tenant, Principal: t.Principal, Role: t.Role, Spaces: t.Spaces}, true
+	return Actor{Token: t.ID, Tenant: t.Tenant, Principal: t.Principal, Role: t.Role, Spaces: t.Spaces}, true
 }
 
 // Tokens returns all tokens in ascending order of id.

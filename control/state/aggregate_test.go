@@ -233,15 +233,12 @@ func TestDependentRevisionAdvancesWithRendering(t *testing.T) {
 	}
 }
 
-// binding-name-collision-rejected is in package form; here: a version with secrets or service bindings is refused
-// clearly as long as they are not built, and WA-8.1 comes first.
+// binding-name-collision-rejected is in package form; here: a version with service bindings is refused clearly as long as
+// they are not built, and WA-8.1 comes first.
 func TestNotBuiltYetIsRefused(t *testing.T) {
 	l := newLab(t)
 	w, x := l.worker("w"), l.worker("x")
 	s := l.versionSpec(w, "fetch")
-	s["requiredSensitiveVars"] = []string{"KEY"}
-	l.seed(l.create(form.WorkerVersionURL, "v", s), rules.UnsupportedCapability)
-	delete(s, "requiredSensitiveVars")
 	s["serviceBindings"] = []object{{"name": "X", "resource": ref(x)}}
 	l.refused(l.create(form.WorkerVersionURL, "v", s), "WA-8.1", "X", x, "no active deployment")
 	l.deploy(x, "dx", l.version(x, "vx", "fetch"), 10000)

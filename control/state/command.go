@@ -24,6 +24,13 @@ const (
 	AddToken       Kind = "token"   // idempotent by token id
 	RemoveToken    Kind = "revoke"  //
 	Found          Kind = "founded" // secrets of a new control state, written once
+
+	AwaitInput Kind = "await"     // queued to waiting_input: the transfer values are gone
+	Replenish  Kind = "replenish" // by a caller: waiting_input to queued, with the original values
+	Requeue    Kind = "requeue"   // waiting_input to queued without values, for an Operation that can only fail
+	SetMarker  Kind = "marker"    // Secret is the sealed comparison key
+	Reseal     Kind = "reseal"    // the same values under another key
+	SecretsAre Kind = "secrets"   // whether the sealed values of a Resource can still be opened
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -43,7 +50,8 @@ type Command struct {
 	Space       string          `json:"space,omitempty"`
 	Name        string          `json:"name,omitempty"`
 	Spec        json.RawMessage `json:"spec,omitempty"`
-	Private     bool            `json:"private,omitempty"`  // private inputs are present; their values never come here
+	Private     bool            `json:"private,omitempty"`  // private inputs are present; their values never come here in clear
+	Inputs      *Inputs         `json:"inputs,omitempty"`   // what the state may know of them
 	Offering    bool            `json:"offering,omitempty"` // an offering is present
 	Expected    uint64          `json:"expected,omitempty"`
 	Window      int64           `json:"window,omitempty"` // replay window, ms
@@ -64,8 +72,10 @@ type Command struct {
 	Index   *form.Index `json:"index,omitempty"`
 	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource was found to be gone
 
-	Token  *Token `json:"token,omitempty"`
-	Secret []byte `json:"secret,omitempty"`
+	Token  *Token      `json:"token,omitempty"`
+	Secret []byte      `json:"secret,omitempty"`
+	Reason InputReason `json:"reason,omitempty"` // of AwaitInput
+	Lost   bool        `json:"lost,omitempty"`   // of SecretsAre
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

@@ -58,6 +58,9 @@ func (s *State) replayed(c *Command) (decision, bool) {
 	if v := c.Actor.May(op.Space, Reader); v != nil {
 		return refuse(v), true
 	}
+	if v := rec.compare(c.Inputs, op, rules.IdempotencyConflict); v != nil {
+		return refuse(v), true
+	}
 	return decision{Outcome: Outcome{Operation: op, Replayed: true}}, true
 }
 
@@ -92,6 +95,9 @@ func (s *State) decideCreate(c *Command) decision {
 	if v != nil {
 		return refuse(v)
 	}
+	if v := givenInputs(c, spec); v != nil {
+		return refuse(v)
+	}
 	if v := alone(driver, spec); v != nil {
 		return refuse(v)
 	}
@@ -110,19 +116,12 @@ func (s *State) judge(c *Command, d *decision, space string) {
 	}
 }
 
-// alone judges what a well-formed spec shows without a look at anything else. Names of secrets are refused as long as no
-// private inputs can carry their values.
+// alone judges what a well-formed spec shows without a look at anything else.
 func alone(d *form.Driver, spec *form.Spec) *rules.Verdict {
-	if d.Pure != nil {
-		if v := d.Pure(spec); v != nil {
-			return v
-		}
+	if d.Pure == nil {
+		return nil
 	}
-	if spec.Sensitive > 0 {
-		return rules.Refuse(rules.UnsupportedCapability, "worker-version §5", "/requiredSensitiveVars", nil,
-			"/requiredSensitiveVars need private inputs, which are not built yet")
-	}
-	return nil
+	return d.Pure(spec)
 }
 
 // busy is step 13.
@@ -153,6 +152,9 @@ func (s *State) decideUpdate(c *Command, old *Resource) decision {
 		return d
 	}
 	if d.spec, d.Refusal = c.parse(old.driver); d.Refusal != nil {
+		return d
+	}
+	if d.Refusal = repeatedInputs(c, d.spec, old); d.Refusal != nil {
 		return d
 	}
 	if old.driver.Frozen != nil {
@@ -202,4 +204,15 @@ func (s *State) references(tenant, space string, spec *form.Spec) *rules.Verdict
 		}
 	}
 	return nil
+}
+
+// Authorize is step 8 by itself: whether the actor may make this mutation at all.
+func (s *State) Authorize(c *Command) *rules.Verdict {
+	if c.Kind == CreateResource {
+		return c.Actor.May(c.Space, Editor)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, v := s.find(&c.Actor, c.UID, Editor)
+	return v
 }

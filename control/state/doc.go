@@ -7,6 +7,8 @@
 //	gates.go     the aggregate rules of one mutation, in the order of worker-aggregate §3
 //	accept.go    what an accepted mutation writes; the only place that moves generation
 //	settle.go    how an Operation goes on and ends
+//	inputs.go    private inputs: what is kept of them, how they are compared
+//	replenish.go waiting_input and the way out of it; rotation of the sealing key
 //	facts.go     records to facts
 //	render.go    rule 9: which renderings a change can touch; put, the only place that moves revision
 //	represent.go the served representation of a Resource

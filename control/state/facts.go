@@ -40,6 +40,9 @@ func (s *State) unready(r *Resource) *rules.Cause {
 			return &rules.Cause{Reason: rules.DependencyAbsent, Text: "the bytes of " + uid + " are not verified"}
 		}
 	}
+	if r.Secrets.lost() {
+		return &rules.Cause{Reason: rules.DependencyAbsent, Text: "the sealed values of /requiredSensitiveVars cannot be opened", Unknown: true}
+	}
 	return nil
 }
 

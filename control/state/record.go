@@ -55,6 +55,7 @@ type Resource struct {
 	Index   *form.Index    `json:"index,omitempty"`   // of an artifact: verified and kept
 	Active  []rules.Weight `json:"active,omitempty"`  // of a deployment: the distribution in force
 	Pins    []Pin          `json:"pins,omitempty"`
+	Secrets *Secrets       `json:"secrets,omitempty"` // private inputs, sealed; nil if there are none
 
 	spec   *form.Spec
 	driver *form.Driver
@@ -119,14 +120,17 @@ type Operation struct {
 	Window      int64       `json:"window"` // replay window promised at acceptance, ms
 	Seed        rules.Seed  `json:"seed,omitempty"`
 	Message     string      `json:"message,omitempty"`
+	Reason      InputReason `json:"reason,omitempty"`  // why it waits for input
 	Key         string      `json:"key"`               // of its idempotency record
 	Command     *Command    `json:"command,omitempty"` // until terminal: evaluated again at commit
 }
 
 // replay is an idempotency record: what was asked under a key, and the Operation that answers it.
 type replay struct {
-	Fingerprint []byte `json:"fingerprint"`
+	Fingerprint []byte `json:"fingerprint"` // of everything but the values of private inputs
 	Operation   string `json:"operation"`
+	Mark        []byte `json:"mark,omitempty"` // of the private inputs; nil if there were none
+	Marker      string `json:"marker,omitempty"`
 }
 
 // tombstone remembers a deleted UID while its delete Operation is retained.
@@ -162,6 +166,7 @@ type Token struct {
 
 // Actor is who asks: derived from the credential alone.
 type Actor struct {
+	Token     string   `json:"token,omitempty"` // id of the credential
 	Tenant    string   `json:"tenant"`
 	Principal string   `json:"principal"`
 	Role      Role     `json:"role"`

@@ -16,7 +16,7 @@ func (s *State) progress(c *Command) Outcome {
 	next.UpdatedAt = c.At
 	switch c.Kind {
 	case StartOperation:
-		if op.Status == Running {
+		if op.Status == Running || op.Status == Waiting {
 			return Outcome{Operation: op}
 		}
 		next.Status, next.Effect = Running, EffectUnknown
@@ -25,6 +25,16 @@ func (s *State) progress(c *Command) Outcome {
 			return Outcome{Operation: op}
 		}
 		next.Status, next.Effect = Reconciling, EffectUnknown
+	case AwaitInput:
+		if op.Status != Queued { // anything else may have been dispatched
+			return Outcome{Operation: op}
+		}
+		next.await(c.Reason)
+	case Requeue:
+		if op.Status != Waiting {
+			return Outcome{Operation: op}
+		}
+		next.Status, next.Reason = Queued, ""
 	case EndOperation:
 		return s.end(op, c)
 	}
@@ -44,7 +54,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		}
 	}
 	next := *op
-	next.UpdatedAt, next.Command = c.At, nil
+	next.UpdatedAt, next.Command, next.Reason = c.At, nil, ""
 	next.RetainUntil = max(next.RetainUntil, c.At+op.Window)
 	if !c.OK {
 		next.Status, next.Effect, next.Seed, next.Message = Failed, c.Effect, c.Seed, c.Message
@@ -63,6 +73,10 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt, r.Since, r.Lost = Idle, true, op.Generation, c.At, c.At, false
 	if c.Index != nil {
 		r.Index = c.Index
+	}
+	if op.Action == form.Create {
+		r.Secrets = op.Command.Inputs.secrets()
+		r.Secrets.keep(op.Command.Inputs)
 	}
 	if r.driver.Role == rules.Deployment {
 		r.Active = r.spec.Weights

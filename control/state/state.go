@@ -23,6 +23,7 @@ type tables struct {
 	last   int64  // time of the last command; never goes back
 	births uint64 // number of creates so far
 	secret []byte // made once; signs cursors
+	marker []byte // sealed key of the marks of private inputs
 
 	resources  *btree.Map[string, *Resource]  // UID
 	operations *btree.Map[string, *Operation] // id
@@ -74,8 +75,16 @@ func (s *State) Apply(c *Command) Outcome {
 			return Outcome{Refusal: rules.Refuse(rules.ResourceBusy, "worker-version §3", "/bundle", nil, "the bundle changed while it was inspected")}
 		}
 		return s.accept(c, d)
-	case StartOperation, DoubtOperation, EndOperation:
+	case StartOperation, DoubtOperation, EndOperation, AwaitInput, Requeue:
 		return s.progress(c)
+	case Replenish:
+		return s.replenish(c)
+	case SetMarker:
+		s.marker = c.Secret
+	case Reseal:
+		return s.reseal(c)
+	case SecretsAre:
+		return s.secretsAre(c)
 	case Sweep:
 		return s.sweep(c)
 	case AddToken:

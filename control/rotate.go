@@ -1,0 +1,121 @@
+package control
+
+import (
+	"context"
+
+	"edged/control/seal"
+	"edged/control/state"
+	"edged/internal/fault"
+)
+
+// RotateKey makes a fresh node key, seals everything with it anew while the node serves, and forgets the old keys once no
+// record and no plan needs them. It may be repeated: an interrupted rotation is finished by the next. It returns how many
+// sealed records were rewritten. Backups made before need the key file as it was then.
+func (c *Control) RotateKey(ctx context.Context) (resealed int, err error) {
+	c.secrets.rotating.Lock()
+	defer c.secrets.rotating.Unlock()
+	if err := c.secrets.ring.Rotate(); err != nil {
+		return 0, err
+	}
+	return c.finishRotation(ctx)
+}
+
+// resumeRotation finishes a rotation that a restart interrupted, or one whose values could not be opened then.
+func (c *Control) resumeRotation(ctx context.Context) {
+	c.secrets.rotating.Lock()
+	defer c.secrets.rotating.Unlock()
+	if len(c.secrets.ring.IDs()) == 1 {
+		return
+	}
+	if _, err := c.finishRotation(ctx); err != nil && ctx.Err() == nil {
+		c.opt.Log.Warn("the rotation of the node key is not finished", "err", err)
+	}
+}
+
+func (c *Control) finishRotation(ctx context.Context) (resealed int, err error) {
+	c.secrets.underWay.Lock() // whoever sealed with the old key has committed by now
+	todo, err := c.resealings()
+	c.secrets.underWay.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	for _, cmd := range todo {
+		if ctx.Err() != nil {
+			return resealed, fault.Wrap(fault.CodeOf(ctx.Err()), "control.RotateKey", ctx.Err())
+		}
+		if _, err := c.submit(cmd); err != nil {
+			return resealed, err
+		}
+		resealed++
+	}
+	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil { // the last plan is on disk, under the new key
+		return resealed, fault.Wrap(fault.CodeOf(err), "control.RotateKey", err)
+	}
+	used := c.keysInUse()
+	return resealed, c.secrets.ring.Forget(func(id string) bool { return used[id] })
+}
+
+// resealings returns the commands that put under the current key what is under another. What cannot be opened stays as it
+// is: its key may come back.
+func (c *Control) resealings() ([]*state.Command, error) {
+	var todo []*state.Command
+	if box, err := c.secrets.ring.ResealMarker(c.state.Marker()); err != nil {
+		return nil, err
+	} else if seal.Box(c.state.Marker()).KeyID() != box.KeyID() {
+		todo = append(todo, &state.Command{Kind: state.Reseal, Secret: box})
+	}
+	c.state.Each(func(r *state.Resource) bool {
+		if s := r.Secrets; s != nil {
+			if boxes := c.resealed(r.Tenant, r.UID, s.Names, s.Boxes); boxes != nil {
+				todo = append(todo, &state.Command{Kind: state.Reseal, UID: r.UID, Inputs: &state.Inputs{Boxes: boxes}})
+			}
+		}
+		return true
+	})
+	for _, op := range c.state.Unfinished() {
+		if in := op.Command.Inputs; in != nil {
+			if boxes := c.resealed(op.Tenant, op.Resource, in.Names, in.Boxes); boxes != nil {
+				todo = append(todo, &state.Command{Kind: state.Reseal, Operation: op.ID, Inputs: &state.Inputs{Boxes: boxes}})
+			}
+		}
+	}
+	return todo, nil
+}
+
+// resealed returns boxes under the current key; nil if all are already, or one cannot be opened.
+func (c *Control) resealed(tenant, uid string, names []string, boxes [][]byte) [][]byte {
+	out, moved := make([][]byte, len(boxes)), false
+	for i, box := range boxes {
+		fresh, err := c.secrets.ring.Reseal(box, inputContext(tenant, uid, names[i])...)
+		if err != nil {
+			return nil
+		}
+		out[i], moved = fresh, moved || seal.Box(box).KeyID() != fresh.KeyID()
+	}
+	if !moved {
+		return nil
+	}
+	return out
+}
+
+// keysInUse returns the ids of the keys that something stored is sealed with.
+func (c *Control) keysInUse() map[string]bool {
+	used := map[string]bool{seal.Box(c.state.Marker()).KeyID(): true}
+	note := func(boxes [][]byte) {
+		for _, box := range boxes {
+			used[seal.Box(box).KeyID()] = true
+		}
+	}
+	c.state.Each(func(r *state.Resource) bool {
+		if r.Secrets != nil {
+			note(r.Secrets.Boxes)
+		}
+		return true
+	})
+	for _, op := range c.state.Unfinished() {
+		if op.Command.Inputs != nil {
+			note(op.Command.Inputs.Boxes)
+		}
+	}
+	return used
+}

@@ -1,0 +1,194 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"edged/internal/disk"
+	"edged/internal/fault"
+)
+
+// fileHead is the first line of a key file.
+const fileHead = "edged node keys 1"
+
+// maxKeys bounds a key file: one current key, and those that a rotation has not replaced everywhere yet.
+const maxKeys = 64
+
+// key is one key of the ring.
+type key struct {
+	id     [idBytes]byte
+	secret [32]byte
+}
+
+// Ring is the keys of one key file. The first seals, all of them open. Safe for concurrent use.
+type Ring struct {
+	path  string
+	fresh bool // set by Open, then constant
+
+	change sync.Mutex // held while the file is replaced, taken before mu
+
+	mu   sync.RWMutex // guards keys, which are never empty
+	keys []key
+}
+
+// Open reads the key file at path, or makes one with a fresh key (mode 0600) if there is none. A file that does not hold
+// keys is refused with a Conflict and never replaced: what was sealed could not be opened any more.
+func Open(path string) (*Ring, error) {
+	r := &Ring{path: path}
+	raw, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.keys, r.fresh = []key{newKey()}, true
+		return r, r.write(r.keys)
+	case err != nil:
+		return nil, fault.Wrap(fault.Unavailable, "seal.Open", err)
+	}
+	if r.keys, err = parse(raw); err != nil {
+		return nil, fault.Newf(fault.Conflict, "seal.Open", "%s does not hold node keys (%v): put the right file back", path, err)
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = os.Chmod(path, 0o600)
+	}
+	return r, fault.Wrap(fault.Unavailable, "seal.Open", err)
+}
+
+// Check reports whether raw is a key file that Open would take.
+func Check(raw []byte) error {
+	_, err := parse(raw)
+	return err
+}
+
+// Fresh reports whether Open made the file.
+func (r *Ring) Fresh() bool { return r.fresh }
+
+func newKey() (k key) {
+	_, _ = rand.Read(k.id[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(k.secret[:])
+	return k
+}
+
+func parse(raw []byte) ([]key, error) {
+	lines := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
+	if lines[0] != fileHead {
+		return nil, errors.New("its first line is another")
+	}
+	if len(lines) < 2 || len(lines) > 1+maxKeys {
+		return nil, errors.New("it has no key, or too many")
+	}
+	var keys []key
+	for _, line := range lines[1:] {
+		id, secret, _ := strings.Cut(line, " ")
+		var k key
+		rawID, err := hex.DecodeString(id)
+		rawKey, err2 := base64.StdEncoding.Strict().DecodeString(secret)
+		if err != nil || err2 != nil || len(rawID) != len(k.id) || len(rawKey) != len(k.secret) {
+			return nil, errors.New("a line is no key")
+		}
+		copy(k.id[:], rawID)
+		copy(k.secret[:], rawKey)
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+func (r *Ring) write(keys []key) error {
+	var b bytes.Buffer
+	b.WriteString(fileHead + "\n")
+	for _, k := range keys {
+		b.WriteString(hex.EncodeToString(k.id[:]) + " " + base64.StdEncoding.EncodeToString(k.secret[:]) + "\n")
+	}
+	return disk.WriteFile(r.path, b.Bytes(), 0o600)
+}
+
+func (r *Ring) key(id [idBytes]byte) (key, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, k := range r.keys {
+		if k.id == id {
+			return k, true
+		}
+	}
+	return key{}, false
+}
+
+// Current returns the id of the key that seals.
+func (r *Ring) Current() string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return hex.EncodeToString(r.keys[0].id[:])
+}
+
+// IDs returns the ids of all keys, the current one first. The caller owns the slice.
+func (r *Ring) IDs() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		out[i] = hex.EncodeToString(k.id[:])
+	}
+	return out
+}
+
+// Rotate makes a fresh key the current one, durably before it seals anything, and keeps the others for opening. Conflict
+// when the file has as many keys as it may have: an earlier rotation was never finished.
+func (r *Ring) Rotate() error {
+	return r.replace(func(old []key) ([]key, error) {
+		if len(old) >= maxKeys {
+			return nil, fault.Newf(fault.Conflict, "seal.Rotate", "the node key file has %d keys already", len(old))
+		}
+		return append([]key{newKey()}, old...), nil
+	})
+}
+
+// Forget removes every key but the current one and those that used reports. What was sealed with a removed key is lost.
+func (r *Ring) Forget(used func(id string) bool) error {
+	return r.replace(func(old []key) ([]key, error) {
+		keys := old[:1:1]
+		for _, k := range old[1:] {
+			if used(hex.EncodeToString(k.id[:])) {
+				keys = append(keys, k)
+			}
+		}
+		return keys, nil
+	})
+}
+
+func (r *Ring) replace(change func([]key) ([]key, error)) error {
+	r.change.Lock()
+	defer r.change.Unlock()
+	r.mu.RLock()
+	old := r.keys
+	r.mu.RUnlock()
+	keys, err := change(old)
+	if err != nil || len(keys) == len(old) {
+		return err
+	}
+	if err := r.write(keys); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys = keys
+	return nil
+}
+
+// Reseal returns what b holds, sealed under the current key; b itself if it is that already. The errors are those of Open.
+func (r *Ring) Reseal(b Box, context ...string) (Box, error) {
+	if b.KeyID() == r.Current() {
+		return b, nil
+	}
+	plain, err := r.Open(b, context...)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(plain)
+	return r.Seal(plain, context...)
+}
