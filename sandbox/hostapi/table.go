@@ -20,6 +20,8 @@ func Table() []engine.Host {
 		{Name: "classID", Argc: 1, Fn: hostClassID},
 		{Name: "headerName", Argc: 1, Fn: hostHeaderName},
 		{Name: "headerValue", Argc: 1, Fn: hostHeaderValue},
+		{Name: "mimeType", Argc: 1, Fn: hostMIMEType},
+		{Name: "formParse", Argc: 2, Fn: hostFormParse},
 	}
 }
 

@@ -27,6 +27,8 @@ func TestTableIsGolden(t *testing.T) {
 12 classID/1
 13 headerName/1
 14 headerValue/1
+15 mimeType/1
+16 formParse/2
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)
