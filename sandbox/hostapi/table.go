@@ -22,6 +22,9 @@ func Table() []engine.Host {
 		{Name: "headerValue", Argc: 1, Fn: hostHeaderValue},
 		{Name: "mimeType", Argc: 1, Fn: hostMIMEType},
 		{Name: "formParse", Argc: 2, Fn: hostFormParse},
+		{Name: "codecOpen", Argc: 2, Fn: hostCodecOpen},
+		{Name: "codecRun", Argc: 2, Fn: hostCodecRun},
+		{Name: "codecClose", Argc: 1, Fn: hostCodecClose},
 	}
 }
 

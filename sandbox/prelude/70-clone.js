@@ -253,7 +253,7 @@ cloneRegister((run, expression) => {
 const clonePlatform = Symbol('platform');
 for (const name of ['Request', 'Response', 'Headers', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'Crypto', 'SubtleCrypto',
   'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
-  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
+  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
   const C = globalThis[name];
   if (C !== undefined) coreDefine(C.prototype, clonePlatform, { __proto__: null, value: true });
 }
