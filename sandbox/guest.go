@@ -7,6 +7,7 @@ import (
 
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
+	"edged/sandbox/hostapi"
 )
 
 // guest is one engine instance and the invocation in it. It belongs to the goroutine that took it from the pool; the
@@ -62,6 +63,7 @@ type call struct {
 	namespace   engine.Value        // of the main module (loads)
 	lost        []rejection         // promises that were rejected and that nobody handles, so far
 	broken      bool                // a bug of ours interrupted it; not to be used again
+	codecs      hostapi.Codecs      // of its compression streams
 }
 
 // completion is the end of a host operation. settle makes the value in the guest and reports whether it is a success.

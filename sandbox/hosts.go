@@ -65,7 +65,13 @@ func hostReport(in *engine.Instance, args []engine.Value) engine.Value {
 	return engine.Undefined
 }
 
-var _ hostapi.Console = (*guest)(nil)
+var (
+	_ hostapi.Console    = (*guest)(nil)
+	_ hostapi.CodecOwner = (*guest)(nil)
+)
+
+// Codecs is where host functions keep the codecs of the invocation.
+func (g *guest) Codecs() *hostapi.Codecs { return &g.codecs }
 
 // Console is where host functions write what the worker logs. The levels are the first of ours.
 func (g *guest) Console(level int, text string) { g.version.console(Level(level), text) }

@@ -70,12 +70,11 @@ type Command struct {
 	Seed    rules.Seed  `json:"seed,omitempty"`
 	Message string      `json:"message,omitempty"`
 	Index   *form.Index `json:"index,omitempty"`
-	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource was found to be gone
+	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource, or of SecretsAre the sealed values, were found to be gone
 
 	Token  *Token      `json:"token,omitempty"`
 	Secret []byte      `json:"secret,omitempty"`
 	Reason InputReason `json:"reason,omitempty"` // of AwaitInput
-	Lost   bool        `json:"lost,omitempty"`   // of SecretsAre
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

@@ -9,6 +9,9 @@
 //	crypto.go     random values and digests
 //	clone.go      what structuredClone must know about an object
 //	headers.go    the checks of header names and values
+//	mime.go       MIME types of Content-Type headers
+//	form.go       multipart/form-data
+//	compress.go   compression streams, over the pure core codec; Codecs, which the current invocation keeps
 //	log.go        console; Console, which the current invocation implements
 //
 // Invariants: only the prelude calls these functions, yet every argument is checked: a wrong one throws a TypeError and

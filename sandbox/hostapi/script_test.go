@@ -24,7 +24,11 @@ type world struct {
 	timers []int32
 	body   [][]byte
 	log    []string
+	codecs Codecs
 }
+
+// Codecs keeps the codecs, as the sandbox's invocation does.
+func (w *world) Codecs() *Codecs { return &w.codecs }
 
 // Console takes the log, as the sandbox's invocation does.
 func (w *world) Console(level int, text string) { w.log = append(w.log, fmt.Sprint(level, " ", text)) }

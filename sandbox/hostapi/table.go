@@ -20,6 +20,11 @@ func Table() []engine.Host {
 		{Name: "classID", Argc: 1, Fn: hostClassID},
 		{Name: "headerName", Argc: 1, Fn: hostHeaderName},
 		{Name: "headerValue", Argc: 1, Fn: hostHeaderValue},
+		{Name: "mimeType", Argc: 1, Fn: hostMIMEType},
+		{Name: "formParse", Argc: 2, Fn: hostFormParse},
+		{Name: "codecOpen", Argc: 2, Fn: hostCodecOpen},
+		{Name: "codecRun", Argc: 2, Fn: hostCodecRun},
+		{Name: "codecClose", Argc: 1, Fn: hostCodecClose},
 	}
 }
 

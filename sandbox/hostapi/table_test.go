@@ -27,6 +27,11 @@ func TestTableIsGolden(t *testing.T) {
 12 classID/1
 13 headerName/1
 14 headerValue/1
+15 mimeType/1
+16 formParse/2
+17 codecOpen/2
+18 codecRun/2
+19 codecClose/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)
@@ -50,7 +55,7 @@ func TestWrongArguments(t *testing.T) {
 					return;
 				}
 				calls++;
-				try { fn(...args); } catch (e) { if (!(e instanceof TypeError)) throw e; }
+				try { fn(...args); } catch (e) { if (!(e instanceof TypeError) && e.message !== 'too many compression streams are open') throw e; }
 			};
 			fill(0);
 			return calls > 0;`, h.Name, h.Argc))

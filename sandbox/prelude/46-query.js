@@ -25,8 +25,12 @@ function queryDecode(text) {
 
 // Parses a query, with or without its question mark, into a list. The text has no lone surrogates.
 function queryParse(text) {
+  return queryBody(text.charCodeAt(0) === 63 ? text.slice(1) : text);
+}
+
+// As queryParse, for text in which a question mark at the start means itself.
+function queryBody(text) {
   const list = [];
-  if (text.charCodeAt(0) === 63) text = text.slice(1);
   if (text === '') return list;
   const encoded = text.includes('%') || text.includes('+');
   const pieces = text.split('&');

@@ -43,6 +43,17 @@ function bodyExtract(object, value) {
       object[bodySource] = querySerialise(value[queryList]);
       return bodyQueryType;
     }
+    if (blobIs(value)) {
+      object[bodyKind] = bodyBytes;
+      object[bodySource] = new Uint8Array(blobBytes(value));
+      return blobType(value) === '' ? null : headersValue(blobType(value));
+    }
+    if (formIs(value)) {
+      const [bytes, type] = formSerialise(formList(value));
+      object[bodyKind] = bodyBytes;
+      object[bodySource] = bytes;
+      return type;
+    }
   }
   object[bodyKind] = bodyText;
   object[bodySource] = idlUSV(value);
@@ -253,6 +264,22 @@ function bodyHandOver(state) {
   return origin[1];
 }
 
+// The MIME type that the headers of a Request or Response say, as host.mimeType gives it.
+function bodyMime(state) {
+  const headers = typeof state[requestMethod] === 'string' ? requestHeadersOf(state) : responseHeadersOf(state);
+  const value = headersJoined(headersList(headers), 'content-type');
+  return value === null ? undefined : host.mimeType(value);
+}
+
+// Promises what convert(mime, kind, content) makes of the body.
+function bodyConsumeTyped(owner, convert) {
+  return bodyConsume(owner, (kind, content) => convert(bodyMime(owner[fetchSlot]), kind, content));
+}
+
+function bodyBlobOf(mime, kind, content) {
+  return blobAdopt(bodyBytesOf(kind, content), mime === undefined ? '' : blobNormalType(mime[0]));
+}
+
 // The members that Request and Response have in common. Methods of a plain object are no constructors.
 const bodyMixin = {
   get body() {
@@ -265,7 +292,9 @@ const bodyMixin = {
     return kind !== bodyNull && (state[bodyTaken] || kind === bodyStream && isDisturbed(state[bodySource]));
   },
   arrayBuffer() { return bodyConsume(this, bodyBufferOf); },
+  blob() { return bodyConsumeTyped(this, bodyBlobOf); },
   bytes() { return bodyConsume(this, bodyBytesOf); },
+  formData() { return bodyConsumeTyped(this, formParse); },
   json() { return bodyConsume(this, bodyJSONOf); },
   text() { return bodyConsume(this, bodyTextOf); },
 };

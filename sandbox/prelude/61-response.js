@@ -50,7 +50,8 @@ function responseInit(state, init) {
 // Gives a state the Content-Type that its body brings, unless its headers, filled last of all, have one.
 function responseSetType(state, type, filled) {
   if (filled && headersFilledType) return;
-  const brought = type === bodyTextType ? responseTextPacked : type === bodyQueryType ? responseQueryPacked : responseJSONPacked;
+  const brought = type === bodyTextType ? responseTextPacked : type === bodyQueryType ? responseQueryPacked
+    : type === null ? responseJSONPacked : headersPack(['content-type', type]);
   state[responseHeaders] = filled ? state[responseHeaders] + brought : brought;
 }
 

@@ -75,10 +75,17 @@ function cloneProperties(run, object, copy) {
 }
 
 function clonePlain(run, object) {
+  if (blobIs(object)) return cloneBlob(run, object);
   if (object[clonePlatform] === true) throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
   const copy = {};
   run.memory.set(object, copy);
   return cloneProperties(run, object, copy);
+}
+
+function cloneBlob(run, blob) {
+  const copy = fileIs(blob) ? fileMake(blobBytes(blob), blobType(blob), blob.name, blob.lastModified) : blobAdopt(blobBytes(blob), blobType(blob));
+  run?.memory.set(blob, copy);
+  return copy;
 }
 
 function cloneArray(run, array) {
@@ -244,9 +251,9 @@ cloneRegister((run, expression) => {
 
 // The runtime's own classes are plain objects to the engine, but cannot be cloned.
 const clonePlatform = Symbol('platform');
-for (const name of ['Request', 'Response', 'Headers', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'Crypto', 'SubtleCrypto',
+for (const name of ['Request', 'Response', 'Headers', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'Crypto', 'SubtleCrypto',
   'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
-  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
+  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
   const C = globalThis[name];
   if (C !== undefined) coreDefine(C.prototype, clonePlatform, { __proto__: null, value: true });
 }
