@@ -61,7 +61,7 @@ func checkImport(from, to string) string {
 			continue
 		}
 		for _, a := range allowed {
-			if from == a || strings.HasSuffix(a, "/...") && strings.HasPrefix(from, strings.TrimSuffix(a, "...")) {
+			if from == a || strings.HasSuffix(a, "/...") && strings.HasPrefix(from+"/", strings.TrimSuffix(a, "...")) {
 				return ""
 			}
 		}
