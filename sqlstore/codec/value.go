@@ -70,7 +70,7 @@ type Statement struct {
 	Params []Value
 }
 
-// A Result is what one statement gave. Its slices belong to whoever received it.
+// A Result is what one statement gave. Rows belong to whoever received it; Columns may be shared and is only read.
 type Result struct {
 	Columns     []string  // names, in order; all different
 	Rows        [][]Value // each as long as Columns

@@ -21,7 +21,7 @@ func (c *Conn) Backup(ctx context.Context, path string) (err error) {
 	}
 	defer c.guard(op, &err)
 	defer func() {
-		err = translate(ctx, op, err)
+		err = c.translate(ctx, op, err)
 		c.rollback()
 	}()
 	// An open read transaction holds one snapshot, so that writers do not make the copy start again.

@@ -18,7 +18,7 @@ func (c *Conn) Execute(ctx context.Context, mode Mode, statements []codec.Statem
 	defer c.guard(op, &err)
 	defer func() {
 		if err != nil {
-			results, err = nil, translate(ctx, op, err)
+			results, err = nil, c.translate(ctx, op, err)
 			c.rollback()
 		}
 	}()
@@ -53,7 +53,7 @@ func (c *Conn) Query(ctx context.Context, mode Mode, s codec.Statement, meter *c
 	}
 	defer c.guard(op, &err)
 	defer func() {
-		err = translate(ctx, op, err)
+		err = c.translate(ctx, op, err)
 		c.rollback()
 	}()
 	if err := ctx.Err(); err != nil {

@@ -213,7 +213,7 @@ func (c *Conn) Checkpoint() (err error) {
 	if errors.Is(err, sqlite3.BUSY) {
 		return nil
 	}
-	return translate(context.Background(), "sqlstore.Checkpoint", err)
+	return c.translate(context.Background(), "sqlstore.Checkpoint", err)
 }
 
 // control runs transaction control. It is kept compiled, and it runs whether or not the caller's context is done.

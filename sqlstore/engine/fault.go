@@ -17,7 +17,8 @@ var ErrDamaged = errors.New("the database file is damaged")
 
 // translate gives an error of SQLite the name it has for an application (sql §2). ctx is what the statement ran under: a
 // context that ended by its own limit is a statement that took too long, one that was cancelled is the caller's leaving.
-func translate(ctx context.Context, op string, err error) error {
+// After a failure of the disk, of the file or of the program's own doing the connection is broken.
+func (c *Conn) translate(ctx context.Context, op string, err error) error {
 	var code sqlite3.ErrorCode
 	if err == nil || fault.CodeOf(err) != fault.Internal || !errors.As(err, &code) {
 		return err
@@ -31,10 +32,15 @@ func translate(ctx context.Context, op string, err error) error {
 	case sqlite3.BUSY, sqlite3.LOCKED:
 		return codec.ErrBusy.Wrap(op, err)
 	case sqlite3.CORRUPT, sqlite3.NOTADB:
+		c.broken = true
 		return codec.ErrBackend.Wrap(op, fmt.Errorf("%w: %w", ErrDamaged, err))
-	case sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.PROTOCOL, sqlite3.NOLFS, sqlite3.READONLY, sqlite3.PERM:
+	case sqlite3.FULL:
+		return codec.ErrBackend.Wrap(op, err)
+	case sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.PROTOCOL, sqlite3.NOLFS, sqlite3.READONLY, sqlite3.PERM:
+		c.broken = true
 		return codec.ErrBackend.Wrap(op, err)
 	case sqlite3.MISUSE, sqlite3.INTERNAL:
+		c.broken = true
 		return fault.Wrap(fault.Internal, op, err)
 	}
 	return codec.ErrSQL.New(op, strings.TrimPrefix(err.Error(), "sqlite3: "))

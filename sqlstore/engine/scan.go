@@ -16,7 +16,7 @@ func (c *Conn) Scan(ctx context.Context, mode Mode, sql string, params []codec.V
 		return errBroken(op)
 	}
 	defer c.guard(op, &err)
-	return translate(ctx, op, c.scan(ctx, mode, sql, params, fn))
+	return c.translate(ctx, op, c.scan(ctx, mode, sql, params, fn))
 }
 
 func (c *Conn) scan(ctx context.Context, mode Mode, sql string, params []codec.Value, fn func(row []codec.Value) error) error {
@@ -71,7 +71,7 @@ func (c *Conn) Columns(mode Mode, sql string) (names []string, err error) {
 	c.mode, c.facts = mode, facts{}
 	s, _, err := c.db.PrepareFlags(sql, sqlite3.PrepareFlag(0))
 	if err != nil || s == nil {
-		return nil, translate(context.Background(), op, err)
+		return nil, c.translate(context.Background(), op, err)
 	}
 	defer s.Close()
 	for i := range s.ColumnCount() {

@@ -18,7 +18,7 @@ func (c *Conn) Transact(ctx context.Context, fn func() error) (err error) {
 	defer c.guard(op, &err)
 	defer func() {
 		if err != nil {
-			err = translate(ctx, op, err)
+			err = c.translate(ctx, op, err)
 			c.rollback()
 		}
 	}()
@@ -57,7 +57,7 @@ func (c *Conn) Script(ctx context.Context, mode Mode, text string) (err error) {
 	for rest := text; ; {
 		used, err := c.scriptStatement(ctx, mode, rest)
 		if err != nil {
-			return translate(ctx, op, err)
+			return c.translate(ctx, op, err)
 		}
 		if used == 0 {
 			return nil
@@ -96,4 +96,9 @@ func (c *Conn) scriptStatement(ctx context.Context, mode Mode, rest string) (int
 		}
 		return len(shown) - len(tail), nil
 	}
+}
+
+// Defer makes the transaction check foreign keys at its commit only, so that a script may rebuild tables in any order.
+func (c *Conn) Defer(ctx context.Context) error {
+	return c.Scan(ctx, Host, "PRAGMA defer_foreign_keys=ON", nil, func([]codec.Value) error { return nil })
 }
