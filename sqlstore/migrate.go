@@ -159,10 +159,10 @@ func (s *Store) applyFile(ctx context.Context, db *database, files []MigrationFi
 		if len(ledger) != n {
 			return ErrHistory.Newf(op, "the ledger has %d entries, %d were there before", len(ledger), n)
 		}
-		if err := c.Defer(run); err != nil {
+		if err := c.Script(run, engine.Migrate, text); err != nil {
 			return err
 		}
-		if err := c.Script(run, engine.Migrate, text); err != nil {
+		if err := c.CheckForeignKeys(run); err != nil {
 			return err
 		}
 		return appendLedger(run, c, n, Entry{f.Path, f.SHA256})

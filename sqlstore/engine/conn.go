@@ -23,7 +23,7 @@ type Options struct {
 	Path      string        // absolute path of the database file, required
 	Create    bool          // make the file if it is missing
 	Reader    bool          // for Read and Inspect only; SQLite itself refuses to write
-	Scripts   bool          // for Migrate and Load: statement texts up to MaxScriptBytes
+	Scripts   bool          // for Migrate and Load: statement texts up to MaxScriptBytes; foreign keys are for CheckForeignKeys
 	MaxMemory int64         // bytes SQLite may use for this connection, 0 means 64 MiB
 	MaxBytes  int64         // size over which the database does not grow, 0 means 1 GiB
 	Wait      time.Duration // for a lock of another connection, 0 means 1 s
@@ -84,7 +84,7 @@ func (c *Conn) configure() error {
 		"PRAGMA temp_store=MEMORY", // no statement makes a file
 		"PRAGMA mmap_size=0",
 		"PRAGMA cache_size=-2000",
-		"PRAGMA foreign_keys=ON",
+		"PRAGMA foreign_keys=" + map[bool]string{false: "ON", true: "OFF"}[c.opt.Scripts],
 		"PRAGMA synchronous=FULL",
 		fmt.Sprintf("PRAGMA journal_size_limit=%d", 4<<20),
 		fmt.Sprintf("PRAGMA max_page_count=%d", min(c.opt.MaxBytes/PageBytes, math.MaxUint32-1)),
@@ -160,9 +160,13 @@ func (c *Conn) fence() error {
 
 // verify reads back what durability and quota stand on: SQLite answers a setting it cannot take by keeping the old one.
 func (c *Conn) verify() error {
+	keys := codec.Integer(1)
+	if c.opt.Scripts {
+		keys = codec.Integer(0)
+	}
 	for pragma, want := range map[string]codec.Value{
 		"journal_mode": codec.Text("wal"), "synchronous": codec.Integer(2), "page_size": codec.Integer(PageBytes),
-		"encoding": codec.Text("UTF-8"), "temp_store": codec.Integer(2), "foreign_keys": codec.Integer(1),
+		"encoding": codec.Text("UTF-8"), "temp_store": codec.Integer(2), "foreign_keys": keys,
 	} {
 		var got codec.Value
 		err := c.scan(context.Background(), Host, "PRAGMA "+pragma, nil, func(row []codec.Value) error {
