@@ -21,6 +21,10 @@ func open(t testing.TB, opt Options, schema string) *Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	ledger := "CREATE TABLE " + Ledger + "(position INTEGER PRIMARY KEY, path TEXT, sha256 TEXT)"
+	if err := c.Scan(t.Context(), Host, ledger, nil, func([]codec.Value) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
 	if schema != "" {
 		define(t, c, schema)
 	}
@@ -98,6 +102,8 @@ func TestResultOfEachKindOfStatement(t *testing.T) {
 		{"INSERT INTO t(v) VALUES(last_insert_rowid()) RETURNING v", 1, true, 5},
 		{"WITH x(y) AS (SELECT 5) INSERT INTO t(v) SELECT y FROM x", 1, true, 6},
 		{"DELETE FROM t WHERE id=6", 1, false, 0},
+		{"EXPLAIN DELETE FROM t", 0, false, 0},
+		{"EXPLAIN INSERT INTO t(id) VALUES(6)", 0, false, 0},
 		{"INSERT INTO t(id) VALUES(6)", 1, true, 6},
 		{"DELETE FROM t WHERE id=6", 1, false, 0},
 		{"INSERT INTO t(id) VALUES(6) ON CONFLICT(id) DO UPDATE SET v=1", 1, true, 6},

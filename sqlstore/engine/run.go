@@ -33,7 +33,7 @@ func (c *Conn) run(ctx context.Context, mode Mode, st *compiled, params []codec.
 			return r, err
 		}
 	}
-	before := c.db.LastInsertRowID()
+	before, total := c.db.LastInsertRowID(), c.db.TotalChanges()
 	watched := st.rowid && st.upsert
 	direct := false
 	if watched {
@@ -45,7 +45,7 @@ func (c *Conn) run(ctx context.Context, mode Mode, st *compiled, params []codec.
 	if err := c.rows(st, &r, meter); err != nil {
 		return r, err
 	}
-	if !st.readOnly {
+	if !st.readOnly && c.db.TotalChanges() != total { // after EXPLAIN it still has the count of an earlier statement
 		r.RowsWritten = c.db.Changes()
 	}
 	if st.rowid && r.RowsWritten > 0 {
