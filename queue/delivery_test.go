@@ -500,7 +500,7 @@ func TestDetach(t *testing.T) {
 func TestStopDrains(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
 		l.handle(func(context.Context, *Batch) (Outcome, error) {
-			time.Sleep(4 * time.Second)
+			pass(4 * time.Second)
 			return Returned, nil
 		})
 		l.run()

@@ -114,6 +114,9 @@ func (l *lab) handle(h func(ctx context.Context, b *Batch) (Outcome, error)) {
 	l.handler = h
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // saw returns what was delivered since the last call, after d more of virtual time.
 func (l *lab) saw(d time.Duration) string {
 	time.Sleep(d)
