@@ -41,8 +41,9 @@ type node struct {
 	token string
 	stop  func()
 
-	mu    sync.Mutex
-	plans []*plan.Plan
+	mu     sync.Mutex
+	plan   *plan.Plan // what the deltas lead to
+	handed int        // deltas so far
 }
 
 // startNode opens a Control in dir and waits until it is ready. change may alter the options.
@@ -52,11 +53,7 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
 		Inspect: exportsByText,
-		OnPlan: func(p *plan.Plan) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.plans = append(n.plans, p)
-		},
+		OnPlan: n.onPlan,
 	}
 	if change != nil {
 		change(&opt)
@@ -65,7 +62,7 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.c = c
+	n.c, n.plan = c, c.LastPlan()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits
@@ -110,10 +107,17 @@ func exportsByText(_ context.Context, in Inspection) ([]string, error) {
 	return nil, errors.New("no entrypoint")
 }
 
+func (n *node) onPlan(d *plan.Delta) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.plan.Apply(d)
+	n.handed++
+}
+
 func (n *node) lastPlan() *plan.Plan {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.plans[len(n.plans)-1]
+	return n.plan.Clone()
 }
 
 // answer is a response that was read.

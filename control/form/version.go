@@ -21,14 +21,14 @@ func workerVersion() *Driver {
 			{Name: "handlers", Required: true, Read: readHandlers},
 			{Name: "vars", Default: map[string]any{}, Read: readVarsField},
 			{Name: "requiredSensitiveVars", Default: []any{}, Read: readSensitive},
-			bindings("kvBindings", UseData, KVNamespaceURL),
-			bindings("sqliteBindings", UseData, SQLiteDatabaseURL),
-			bindings("bucketBindings", UseData, ObjectBucket2URL, ObjectBucket3URL),
-			bindings("queueProducerBindings", UseData, QueueURL),
-			bindings("serviceBindings", UseService, ModuleWorkerURL),
-			bindings("actorBindings", UseData, actorURL),
-			bindings("workflowBindings", UseData, workflowURL),
-			bindings("containerBindings", UseData, containURL),
+			bindings("kvBindings", StoreKV, UseData, KVNamespaceURL),
+			bindings("sqliteBindings", StoreSQL, UseData, SQLiteDatabaseURL),
+			bindings("bucketBindings", StoreObjects, UseData, ObjectBucket2URL, ObjectBucket3URL),
+			bindings("queueProducerBindings", StoreQueue, UseData, QueueURL),
+			bindings("serviceBindings", "service", UseService, ModuleWorkerURL),
+			bindings("actorBindings", "actor", UseData, actorURL),
+			bindings("workflowBindings", "workflow", UseData, workflowURL),
+			bindings("containerBindings", "container", UseData, containURL),
 			{Name: "assets", Read: readAssets},
 		},
 		Check:   checkVersion,
@@ -92,8 +92,8 @@ func readSensitive(s *Spec, pointer string, val any) (any, *rules.Verdict) {
 		names = append(names, name)
 		s.Names = append(s.Names, rules.EnvName{Name: name, Pointer: at})
 	}
-	s.Sensitive = len(names)
 	sort.Strings(names)
+	s.Sensitive = names
 	return names, nil
 }
 

@@ -118,7 +118,7 @@ func alone(d *form.Driver, spec *form.Spec) *rules.Verdict {
 			return v
 		}
 	}
-	if spec.Sensitive > 0 {
+	if len(spec.Sensitive) > 0 {
 		return rules.Refuse(rules.UnsupportedCapability, "worker-version §5", "/requiredSensitiveVars", nil,
 			"/requiredSensitiveVars need private inputs, which are not built yet")
 	}
