@@ -40,6 +40,8 @@ type Control struct {
 	artifacts  *artifact.Store
 	log        *raftlog.Store
 	raft       *raft.Raft
+	saved      *plan.Store
+	last       *plan.Plan // what saved had at the start; the publisher's once Run was called
 	handler    http.Handler
 
 	ready   chan struct{} // closed when the state has caught up
@@ -71,6 +73,7 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	c.inspect.init(inspectAtOnce)
 	c.plans.init()
 	c.state = state.New(c.drivers)
+	c.state.Track()
 	c.endings.init()
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
 		return nil, err
@@ -82,11 +85,26 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.openLog(dir); err != nil {
+	if err := c.openPlan(filepath.Join(dir, "plan")); err != nil {
 		return nil, errors.Join(err, c.artifacts.Close())
+	}
+	if err := c.openLog(dir); err != nil {
+		return nil, errors.Join(err, c.saved.Close(), c.artifacts.Close())
 	}
 	c.handler = c.newHandler()
 	return c, nil
+}
+
+// openPlan reads the last plan. One that cannot be read is told and made anew from the state: serving then waits for that.
+func (c *Control) openPlan(dir string) (err error) {
+	if c.saved, err = plan.OpenStore(dir, c.opt.Log); err != nil {
+		return err
+	}
+	if c.last, err = c.saved.Load(); err != nil {
+		c.opt.Log.Error("the last plan cannot be read; serving waits for the control state", "err", err)
+		c.last = plan.New()
+	}
+	return nil
 }
 
 // openLog starts raft with this node as its only voter. The state is restored from the last snapshot here; the entries
@@ -212,13 +230,12 @@ func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
 // Close frees what Open took. It is called after Run returned.
 func (c *Control) Close() error {
 	err := c.raft.Shutdown().Error()
-	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.artifacts.Close()))
+	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close()))
 }
 
-// LastPlan returns the plan that a node with this data directory served last; nil if there is none. It needs no Control.
-func LastPlan(dataDir string) (*plan.Plan, error) { return plan.Load(planPath(dataDir)) }
-
-func planPath(dataDir string) string { return filepath.Join(dataDir, "control", "plan.json") }
+// LastPlan returns the plan that a node with this data directory served last, an empty one if there is none. It is called before
+// Run; the plan belongs to the caller.
+func (c *Control) LastPlan() *plan.Plan { return c.last.Clone() }
 
 func (c *Control) newHandler() http.Handler {
 	return api.New(api.Options{

@@ -11,7 +11,7 @@
 //	store.go      the stores of data Resources, as the runner sees them
 //	turns.go      who may have modules evaluated next
 //	endings.go    the short wait for an Operation that ends at once
-//	publish.go    from state to plan to node
+//	publish.go    from what changed in the state to what changes in the plan, to disk and node
 //	bootstrap.go  first start: secrets and the bootstrap token
 //	metrics.go    metrics
 //	raftlogger.go raft's lines as records of ours

@@ -39,9 +39,9 @@ type Options struct {
 	// export has, in the order fetch, scheduled, queue. Its named errors (module_not_found …) reach the caller of the
 	// API. nil refuses every version with code.
 	Inspect func(ctx context.Context, in Inspection) (exported []string, err error)
-	// OnPlan is called, one call at a time, with each plan that differs from the one before; it returns when the plan
-	// is in use. nil ignores plans.
-	OnPlan func(*plan.Plan)
+	// OnPlan is called, one call at a time, with what each plan changes in the one before, the first time in LastPlan; it returns
+	// when the plan is in use. nil ignores plans.
+	OnPlan func(*plan.Delta)
 	// InUse reports whether invocations of a version are still running. nil means none ever are.
 	InUse func(versionUID string) bool
 	// Retire returns when every context of the versions has physically ended; it is called while a deployment is being

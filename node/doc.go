@@ -5,6 +5,7 @@
 //	listen.go     the four listeners
 //	wire.go       both sides of every seam
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
+//	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority

@@ -178,10 +178,7 @@ func (n *Node) openControl() (err error) {
 	if n.control, err = control.Open(n.controlOptions()); err != nil {
 		return err
 	}
-	last, err := control.LastPlan(n.opt.DataDir)
-	if err != nil {
-		n.log.Warn("the last plan cannot be read; serving waits for the control room", "err", err)
-	} else if last != nil {
+	if last := n.control.LastPlan().Delta(); !last.Empty() {
 		n.usePlan(last) // serving does not wait for the control room
 	}
 	return nil

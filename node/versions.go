@@ -38,6 +38,8 @@ type versions struct {
 
 	retirements sync.WaitGroup
 
+	serving serving // apply's alone
+
 	mu       sync.Mutex // guards the maps below
 	loaded   map[string]*loadedVersion
 	retiring map[string]*retirement
@@ -47,6 +49,7 @@ type versions struct {
 type loadedVersion struct {
 	route *table.Version
 	code  *sandbox.Version // nil for a static-only version, and for one that could not be opened
+	ready bool             // as the plan said when it was opened
 	err   error            // why it could not; it is tried again with the next plan
 }
 
@@ -57,81 +60,37 @@ type retirement struct {
 }
 
 func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), publish func(*table.Table), log *slog.Logger) *versions {
-	return &versions{box: box, open: open, publish: publish, log: log, base: base,
+	return &versions{box: box, open: open, publish: publish, log: log, base: base, serving: newServing(),
 		loaded: map[string]*loadedVersion{}, retiring: map[string]*retirement{}}
 }
 
-// apply makes p what this node serves: it opens what is new, swaps the routing table, and retires what was dropped. A
-// version that cannot be opened answers 503 and never keeps the others from changing.
-func (v *versions) apply(p *plan.Plan) {
-	wanted := wantedVersions(p)
-	v.openMissing(wanted)
-	v.mu.Lock()
-	tbl, err := buildTable(p, v.loaded)
-	v.mu.Unlock()
-	if err != nil {
-		v.log.Error("plan not applied; the one before goes on serving", "err", err, "index", p.Index)
-		return
-	}
-	v.publish(tbl)
-	v.retireUnwanted(wanted)
-}
-
-// wantedVersions returns the versions that an active deployment weights.
-func wantedVersions(p *plan.Plan) map[string]*plan.Version {
-	wanted := map[string]*plan.Version{}
-	for _, w := range p.Workers {
-		for _, weight := range w.Weights {
-			wanted[weight.Version] = nil
-		}
-	}
-	for i := range p.Versions {
-		if _, ok := wanted[p.Versions[i].UID]; ok {
-			wanted[p.Versions[i].UID] = &p.Versions[i]
-		}
-	}
-	return wanted
-}
-
-func (v *versions) openMissing(wanted map[string]*plan.Version) {
-	var opening sync.WaitGroup
-	slots := make(chan struct{}, openAtOnce)
-	for _, uid := range slices.Sorted(maps.Keys(wanted)) {
-		pv := wanted[uid]
-		v.mu.Lock()
-		have := v.loaded[uid]
-		v.mu.Unlock()
-		if pv == nil || have != nil && have.err == nil {
-			continue
-		}
-		slots <- struct{}{} // freed by an opening that always ends: loading has limits of its own
-		opening.Go(func() {
-			defer func() { <-slots }()
-			lv := v.load(pv)
-			if lv.err != nil {
-				v.log.Error("version cannot run here", "version", pv.UID, "worker", pv.Worker, "err", lv.err)
-			}
-			v.mu.Lock()
-			v.loaded[pv.UID] = lv
-			v.mu.Unlock()
-		})
-	}
-	opening.Wait()
-}
-
 func (v *versions) load(pv *plan.Version) *loadedVersion {
-	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}}
-	if a := pv.Assets; a != nil {
-		lv.route.Assets = v.assets(a)
-		lv.route.RunWorkerFirst, lv.route.SPA = a.RunWorkerFirst, a.SPA
-	}
-	if pv.Bundle == nil {
+	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}, ready: pv.Ready}
+	if !pv.Ready {
+		lv.err = errNotReady
 		return lv
 	}
-	graph, err := v.graph(pv.Bundle)
+	if a := pv.Assets; a != nil {
+		bundle := v.serving.plan.Bundles[a.Bundle]
+		if bundle == nil {
+			lv.err = errNoBundle
+			return lv
+		}
+		lv.route.Assets = v.assets(bundle)
+		lv.route.RunWorkerFirst, lv.route.SPA = a.RunWorkerFirst, a.SPA
+	}
+	if pv.Bundle == "" {
+		return lv
+	}
+	bundle := v.serving.plan.Bundles[pv.Bundle]
+	if bundle == nil {
+		lv.err = errNoBundle
+		return lv
+	}
+	graph, err := v.graph(bundle)
 	if err == nil {
 		lv.code, err = v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
-			Handlers: pv.Handlers, Vars: pv.Vars, SourceDigest: pv.Bundle.SHA256})
+			Handlers: pv.Handlers, Vars: pv.Vars, SourceDigest: bundle.SHA256})
 	}
 	if err != nil {
 		lv.err = fmt.Errorf("open version: %w", err)
@@ -170,28 +129,13 @@ func (v *versions) read(f plan.File) ([]byte, error) {
 	return body, nil
 }
 
-func (v *versions) assets(a *plan.Assets) table.Assets {
+func (v *versions) assets(a *plan.Bundle) table.Assets {
 	out := make(table.Assets, len(a.Files))
 	for _, f := range a.Files {
 		out[f.Path] = &table.Asset{MediaType: f.MediaType, Size: f.Size,
 			Open: func() (io.ReadCloser, error) { return v.open(f.SHA256) }}
 	}
 	return out
-}
-
-// retireUnwanted sends every loaded version that is not wanted on its way out.
-func (v *versions) retireUnwanted(wanted map[string]*plan.Version) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for uid, lv := range v.loaded {
-		if _, ok := wanted[uid]; ok {
-			continue
-		}
-		delete(v.loaded, uid)
-		if lv.code != nil {
-			v.retireLocked(uid, lv.code)
-		}
-	}
 }
 
 func (v *versions) retireLocked(uid string, code *sandbox.Version) {
@@ -302,25 +246,7 @@ func (v *versions) close() error {
 // the original.
 var errAltered = errors.New("the bytes on the disk do not have their digest")
 
-var errNoVersion = errors.New("a weighted version is not in the plan")
-
-// buildTable turns a plan into the router's table.
-func buildTable(p *plan.Plan, loaded map[string]*loadedVersion) (*table.Table, error) {
-	workers := make(map[string]*table.Worker, len(p.Workers))
-	for _, w := range p.Workers {
-		tw := &table.Worker{UID: w.UID}
-		for _, weight := range w.Weights {
-			lv := loaded[weight.Version]
-			if lv == nil {
-				return nil, fmt.Errorf("worker %s: %w: %s", w.UID, errNoVersion, weight.Version)
-			}
-			tw.Versions = append(tw.Versions, table.Weighted{Version: lv.route, Weight: weight.Weight})
-		}
-		workers[w.UID] = tw
-	}
-	hosts := make(map[string]*table.Worker, len(p.Hosts))
-	for _, h := range p.Hosts {
-		hosts[h.Name] = workers[h.Worker]
-	}
-	return table.Build(hosts)
-}
+var (
+	errNotReady = errors.New("the version is not ready")
+	errNoBundle = errors.New("a bundle of the version is not in the plan")
+)

@@ -31,6 +31,7 @@ type Ref struct {
 	Accept  []string // Form identities that the target may have; shared, not to be changed
 	Use     Use
 	Binding string // name of the binding, "" for other references
+	Kind    string // of a binding: its list's, like "kv"
 }
 
 // Artifact is where an artifact Form's manifest comes from.

@@ -47,7 +47,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 		s.claim(r)
 	}
 	s.replays.Set(op.Key, newReplay(c))
-	s.resources.Set(r.UID, r)
+	s.store(r)
 	s.setOperation(op)
 	if d.driver.Outside(action) {
 		plan := s.render(c.At, r)

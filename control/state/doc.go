@@ -12,6 +12,7 @@
 //	facts.go     records to facts
 //	render.go    rule 9: which renderings a change can touch; put, the only place that moves revision
 //	represent.go the served representation of a Resource
+//	view.go      what a plan is made from: the state at one instant, and what changed since the last look
 //	access.go    tokens, roles, Spaces
 //	sweep.go     retention
 //	snapshot.go  the encoded whole

@@ -131,7 +131,7 @@ func (s *State) put(at int64, cur *Resource, seen aggregates) {
 	if r.Revision < MaxCounter {
 		r.Revision++
 	}
-	s.resources.Set(r.UID, &r)
+	s.store(&r)
 }
 
 func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {

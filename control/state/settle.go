@@ -61,7 +61,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		s.setOperation(&next)
 		r := *old
 		r.Phase, r.Lost = Errored, r.Lost || c.Lost
-		s.resources.Set(r.UID, &r)
+		s.store(&r)
 		return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 	}
 	next.Status, next.Effect = Succeeded, EffectComplete
@@ -82,13 +82,14 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		r.Active = r.spec.Weights
 	}
 	s.pin(old, &r, false)
-	s.resources.Set(r.UID, &r)
+	s.store(&r)
 	return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 }
 
 // remove ends a Resource: record, name, pins and claims go, a tombstone stays.
 func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
 	s.resources.Delete(r.UID)
+	s.note(r.UID, r)
 	s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
 	s.tenants.Delete(key(r.Tenant) + r.UID)
 	s.unpin(r)

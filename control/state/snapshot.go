@@ -78,6 +78,7 @@ func each[V any](m *btree.Map[string, V], fn func(string, V) bool) { m.Scan(fn) 
 func (s *State) Restore(r io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.resources.Scan(func(uid string, r *Resource) bool { s.note(uid, r); return true }) // all of it may be gone
 	s.reset()
 	dec := json.NewDecoder(bufio.NewReader(r))
 	for lines := 0; ; lines++ {
@@ -130,7 +131,7 @@ func (s *State) loadResource(r *Resource) error {
 		return fmt.Errorf("resource %s: stored spec: %w", r.UID, v)
 	}
 	r.spec = spec
-	s.resources.Set(r.UID, r)
+	s.store(r)
 	s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
 	s.tenants.Set(key(r.Tenant)+r.UID, r.UID)
 	s.claim(r)

@@ -14,7 +14,8 @@ import (
 type State struct {
 	drivers form.Table
 
-	mu sync.RWMutex // guards everything below; Apply writes, all else reads
+	mu      sync.RWMutex // guards everything below; Apply writes, all else reads
+	changed changes
 	tables
 }
 

@@ -28,7 +28,7 @@ var doors = map[string][]string{
 	"github.com/hashicorp/memberlist":    {"kv/gossip"},
 	"github.com/hashicorp/raft":          {"control", "control/raftlog"},
 	"github.com/ncruces/go-sqlite3":      {"sqlstore/engine"},
-	"github.com/cockroachdb/pebble":      {"internal/disk", "control/raftlog", "control/artifact", "kv/...", "objects/...", "queue", "bench"},
+	"github.com/cockroachdb/pebble":      {"internal/disk", "control/raftlog", "control/artifact", "control/plan", "kv/...", "objects/...", "queue", "bench"},
 	"github.com/evanw/esbuild":           {"cmd/edged/deploy"},
 	"github.com/prometheus/":             {"internal/meter", "node", "router", "sandbox", "control", "control/...", "cron", "kv", "objects", "sqlstore", "queue"},
 	"github.com/mattn/go-sqlite3":        {},
