@@ -15,6 +15,7 @@
 //	stream.go      a response body as it is produced
 //	body.go        a request body as it arrives
 //	timers.go      the timers of an invocation
+//	work.go       what an invocation has done beside its guest
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
 //	metrics.go     counters

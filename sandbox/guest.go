@@ -43,6 +43,7 @@ type call struct {
 	operations int             // begun and not yet settled
 	lastID     int32
 
+	work       *workState // nil until there is some
 	signalUsed bool
 	body       bodyState
 	stream     *stream

@@ -136,6 +136,9 @@ func (g *guest) complete(c completion) error {
 	if err := g.enter(); err != nil {
 		return err
 	}
+	if g.charge(); g.in.Err() != nil {
+		return g.in.Err()
+	}
 	value, ok := c.settle(g)
 	if value.IsException() {
 		return g.failed()
