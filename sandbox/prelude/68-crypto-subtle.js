@@ -4,15 +4,17 @@ const keyFormats = { __proto__: null, raw: 1, pkcs8: 2, spki: 3, jwk: 4 };
 const formatRaw = 1;
 const formatJWK = 4;
 
-// What every method is: a promise, whatever happens.
+// What every method is: a promise, whatever happens. It is settled in a job of its own, so that nobody takes it for one
+// that was settled from the start.
 function subtleRun(self, given, needed, name, work) {
   return new CorePromise((resolve, reject) => {
+    const later = (settle) => (value) => { coreThen(coreResolve(), () => { settle(value); }); };
     try {
       cryptoBrand(self, cryptoSubtle);
       webArguments(given, needed, `SubtleCrypto.${name}`);
-      work(resolve, reject);
+      work(later(resolve), later(reject));
     } catch (failure) {
-      reject(failure);
+      later(reject)(failure);
     }
   });
 }

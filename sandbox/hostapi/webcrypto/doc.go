@@ -8,6 +8,7 @@
 //	eckey.go      keys of the NIST curves
 //	okpkey.go     Ed25519 and X25519
 //	import.go     Import: raw, pkcs8, spki
+//	pkcs8.go      what the standard library does not check of PKCS #8
 //	jwk.go        JWK: the members and the rules of "jwk" imports
 //	export.go     Export
 //	generate.go   Generate, Public

@@ -26,6 +26,9 @@ func Import(p ImportParams, f Format, data []byte) (k Key, bits int, err error) 
 	if len(data) > MaxSecretBytes {
 		return Key{}, 0, dataError("the key has more than %d bytes", MaxSecretBytes)
 	}
+	if p.Algorithm <= X25519 && len(data) > maxEncodedBytes {
+		return Key{}, 0, dataError("the encoded key has more than %d bytes", maxEncodedBytes)
+	}
 	data = bytes.Clone(data)
 	switch {
 	case p.Algorithm > X25519:
@@ -145,6 +148,9 @@ func importSPKI(p ImportParams, data []byte) (Key, error) {
 
 func importPKCS8(p ImportParams, data []byte) (Key, error) {
 	a := p.Algorithm
+	if err := exactPKCS8(a, data); err != nil {
+		return Key{}, err
+	}
 	parsed, err := x509.ParsePKCS8PrivateKey(data)
 	if err != nil {
 		return Key{}, dataError("the data is not a PrivateKeyInfo of this algorithm")
@@ -156,7 +162,7 @@ func importPKCS8(p ImportParams, data []byte) (Key, error) {
 		}
 	case *ecdsa.PrivateKey:
 		if a.isEC() && p.Curve.Valid() && k.Curve == p.Curve.std() {
-			return ecKey(k)
+			return ecKeyWith(k, p.Curve, embeddedPublic(data))
 		}
 	case ed25519.PrivateKey:
 		if a == Ed25519 {
@@ -168,6 +174,18 @@ func importPKCS8(p ImportParams, data []byte) (Key, error) {
 		}
 	}
 	return Key{}, dataError("the key in the PrivateKeyInfo is one of another algorithm or curve")
+}
+
+// ecKeyWith is ecKey for a structure that may also hold the public key, which must be the right one.
+func ecKeyWith(std *ecdsa.PrivateKey, c Curve, public []byte) (Key, error) {
+	k, err := ecKey(std)
+	if err != nil || public == nil {
+		return k, err
+	}
+	if pub, err := ecPublic(c, public); err != nil || !bytes.Equal(pub.Data, k.point(c)) {
+		return Key{}, dataError("the private and the public key in the PrivateKeyInfo do not belong together")
+	}
+	return k, nil
 }
 
 // compressedSPKI finds a compressed point, which the standard library does not read in this place. Such a structure has

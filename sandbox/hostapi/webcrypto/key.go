@@ -59,5 +59,9 @@ func Load(p Params, stored []byte) (k Key, ok bool) {
 	return k, ok
 }
 
+// maxEncodedBytes bounds the keys of pairs in their binary formats: an RSA private key of maxRSABits has 4.7 KB, and what
+// checks it takes time with the third power.
+const maxEncodedBytes = 6 << 10
+
 // MaxSecretBytes bounds the secrets of HMAC, HKDF and PBKDF2, and keys in any format.
 const MaxSecretBytes = 1 << 20

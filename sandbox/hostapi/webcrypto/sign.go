@@ -43,6 +43,8 @@ func Sign(p SignParams, k Key, message []byte, stop Stop) ([]byte, error) {
 		sig, err = rsa.SignPKCS1v15(nil, priv, p.Hash.std(), digest)
 	} else if p.Salt == 0 {
 		return nil, operationError("RSA-PSS signatures without salt are verified here, not made")
+	} else if most := (priv.N.BitLen()+6)/8 - p.Hash.std().Size() - 2; p.Salt > most {
+		return nil, operationError("the salt is longer than the %d bytes that fit this key", max(most, 0))
 	} else {
 		sig, err = rsa.SignPSS(rand.Reader, priv, p.Hash.std(), digest, &rsa.PSSOptions{SaltLength: p.Salt})
 	}
