@@ -64,9 +64,10 @@ func (a *subtleArgs) how(i int) (f webcrypto.Format, u webcrypto.Usages, extract
 	return f, u, n>>16 != 0
 }
 
-// key reads a stored key of an algorithm.
+// key reads a stored key of an algorithm, a copy: crypto/ed25519 remembers keys by weak pointers, and the program ends when
+// it is given memory that is not the Go heap's.
 func (a *subtleArgs) key(i int, p webcrypto.Params) webcrypto.Key {
-	stored := a.bytes(i)
+	stored := bytes.Clone(a.bytes(i))
 	if !a.ok {
 		return webcrypto.Key{}
 	}
@@ -289,6 +290,6 @@ func hostSubtleDerive(in *engine.Instance, args []engine.Value) engine.Value {
 	if p.Work() <= webcrypto.LightIterations {
 		return bytesOrThrow(in)(webcrypto.Derive(p, k, in.Overdue))
 	}
-	p.Salt, k.Data = bytes.Clone(p.Salt), bytes.Clone(k.Data)
+	p.Salt = bytes.Clone(p.Salt)
 	return work(in, func(stop webcrypto.Stop) ([]byte, error) { return webcrypto.Derive(p, k, stop) })
 }
