@@ -77,6 +77,7 @@ type loaded struct {
 
 func (b *loaded) close() {
 	b.guest.leave()
+	b.guest.endWork()
 	b.guest.in.Close()
 }
 
@@ -219,6 +220,10 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, err
 	}
 	g := b.guest
+	g.endWork() // what the modules left going on
+	if err := g.in.Err(); err != nil {
+		return nil, g.loadError(err)
+	}
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
 		return nil, g.loadError(err)
 	}

@@ -21,6 +21,7 @@
 //	sink.go        a body that the guest produces for somebody outside
 //	exchange.go    requests that the guest sends: service calls and fetch
 //	timers.go      the timers of an invocation
+//	work.go       what an invocation has done beside its guest
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
 //	metrics.go     counters

@@ -49,6 +49,7 @@ type call struct {
 	operations int             // begun and not yet settled
 	lastID     int32
 
+	work        *workState // nil until there is some
 	signalUsed  bool
 	body        source            // of the request
 	sources     map[int32]*source // of responses that the guest asked for, by exchange

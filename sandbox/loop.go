@@ -161,6 +161,9 @@ func (g *guest) complete(c completion) error {
 		}
 		return err
 	}
+	if g.charge(); g.in.Err() != nil {
+		return g.in.Err()
+	}
 	value, ok := c.settle(g)
 	if value.IsException() {
 		return g.failed()

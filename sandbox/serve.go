@@ -48,6 +48,10 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 		return err
 	}
 	g.tellEnd("the invocation", err)
+	if g.busy() { // the answer does not wait for what cannot be called off; owned as the tail is
+		go g.finish()
+		return err
+	}
 	g.finish()
 	return err
 }
@@ -210,12 +214,16 @@ func (g *guest) finish() {
 	if len(g.lost) > 0 && g.in.Err() == nil && g.enter() == nil {
 		g.reportLost()
 	}
+	if g.busy() {
+		g.leave()
+	}
 	holds := g.halt()
 	if holds && g.calls.cancel != nil {
 		<-g.box.slots // what is still at work beside the guest takes its time
 		holds = false
 	}
 	g.endCalls()
+	g.endWork()
 	for len(g.ended) > 0 { // ended while nobody waited any more
 		if c := <-g.ended; c.drop != nil {
 			c.drop()

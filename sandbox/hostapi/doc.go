@@ -7,6 +7,9 @@
 //	legacy.go     the other encodings: single-byte and multi-byte tables
 //	iso2022jp.go  the one with a memory
 //	crypto.go     random values and digests
+//	subtle.go     the other methods of crypto.subtle, over the pure core webcrypto
+//	subtlejwk.go  JsonWebKey as the guest gives it
+//	worker.go     Worker, which the current invocation implements: what takes long, beside the guest
 //	clone.go      what structuredClone must know about an object
 //	headers.go    the checks of header names and values
 //	mime.go       MIME types of Content-Type headers

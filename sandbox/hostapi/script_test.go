@@ -25,6 +25,22 @@ type world struct {
 	body   [][]byte
 	log    []string
 	codecs Codecs
+	works  []func() // begun and not done
+
+	lastWork int32
+}
+
+// Work puts work off until the script has come to rest, as if it took long.
+func (w *world) Work(do func(stop func() bool) Outcome) (int32, bool) {
+	w.lastWork++
+	id := w.lastWork
+	w.works = append(w.works, func() {
+		v, ok := do(func() bool { return false })(w.in)
+		if _, err := w.in.Call(w.enter[enterSettle], engine.Undefined, engine.Int(id), engine.Bool(ok), v); err != nil {
+			w.tb.Errorf("settle: %v", err)
+		}
+	})
+	return id, true
 }
 
 // Codecs keeps the codecs, as the sandbox's invocation does.
@@ -66,7 +82,10 @@ var sharedEngine = sync.OnceValues(func() (*engine.Engine, error) {
 })
 
 // The entries of the prelude that these tests use, by their position.
-const enterTimer = 9
+const (
+	enterSettle = 9
+	enterTimer  = 11
+)
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
@@ -127,6 +146,12 @@ func (w *world) drain() {
 			w.tb.Fatalf("job: %v", err)
 		}
 		if n > 0 {
+			continue
+		}
+		if len(w.works) > 0 {
+			do := w.works[0]
+			w.works = w.works[1:]
+			do()
 			continue
 		}
 		if len(w.timers) == 0 {

@@ -25,6 +25,15 @@ func Table() []engine.Host {
 		{Name: "codecOpen", Argc: 2, Fn: hostCodecOpen},
 		{Name: "codecRun", Argc: 2, Fn: hostCodecRun},
 		{Name: "codecClose", Argc: 1, Fn: hostCodecClose},
+		{Name: "subtleImport", Argc: 4, Fn: hostSubtleImport},
+		{Name: "subtleExport", Argc: 3, Fn: hostSubtleExport},
+		{Name: "subtleGenerate", Argc: 4, Fn: hostSubtleGenerate},
+		{Name: "subtlePublic", Argc: 2, Fn: hostSubtlePublic},
+		{Name: "subtleRSA", Argc: 2, Fn: hostSubtleRSA},
+		{Name: "subtleSign", Argc: 4, Fn: hostSubtleSign},
+		{Name: "subtleVerify", Argc: 5, Fn: hostSubtleVerify},
+		{Name: "subtleCrypt", Argc: 6, Fn: hostSubtleCrypt},
+		{Name: "subtleDerive", Argc: 8, Fn: hostSubtleDerive},
 	}
 }
 

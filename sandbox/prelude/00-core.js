@@ -46,3 +46,12 @@ function coreDescribe(thrown) {
     return 'a value that cannot be shown';
   }
 }
+
+// What Error.prepareStackTrace is given must not hand out functions: those on the stack may be the prelude's own.
+{
+  let site;
+  Error.prepareStackTrace = (_, sites) => { site = sites[0]; };
+  void new Error('x').stack;
+  delete corePrototypeOf(site).getFunction;
+  Error.prepareStackTrace = undefined;
+}

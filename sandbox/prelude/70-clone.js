@@ -76,6 +76,11 @@ function cloneProperties(run, object, copy) {
 
 function clonePlain(run, object) {
   if (blobIs(object)) return cloneBlob(run, object);
+  const key = keyClone(object);
+  if (key !== undefined) {
+    run.memory.set(object, key);
+    return key;
+  }
   if (object[clonePlatform] === true) throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
   const copy = {};
   run.memory.set(object, copy);
