@@ -8,7 +8,7 @@ import (
 	"edged/sandbox/event"
 )
 
-// Body kinds of responseParts.
+// Body kinds, as the prelude numbers them.
 const (
 	bodyNull = iota
 	bodyText

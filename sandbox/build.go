@@ -216,6 +216,7 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, err
 	}
 	g := b.guest
+	g.in.Pack()
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
 		return nil, g.loadError(err)
 	}
