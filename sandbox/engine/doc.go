@@ -6,6 +6,7 @@
 //	instance.go   Instance: one guest memory, and the guarded way into it
 //	convert.go    values to Go and back
 //	text.go       strings, read and written in place; layout.go checks that this build has them where we think
+//	array.go      elements of arrays, read in place
 //	throw.go      exceptions, both ways
 //	call.go       calls, jobs, promises
 //	arena.go      what an invocation writes, side by side on few pages

@@ -66,6 +66,7 @@ type Engine struct {
 	digest   [sha256.Size]byte // of Options.Wasm and the names of the host functions: what an Image depends on
 	pages    uint32
 	layout   stringLayout
+	arrays   bool // arrays are laid out as array.go says
 	arenas   bool // blocks of guest memory are laid out as arena.go says
 	reset    ResetMethod
 	table    pageTable
@@ -186,6 +187,9 @@ func (e *Engine) tryOut() error {
 	}
 	defer in.Close()
 	if err := e.learnStrings(in); err != nil {
+		return err
+	}
+	if err := e.learnArrays(in); err != nil {
 		return err
 	}
 	e.learnArenas(in)
