@@ -8,7 +8,7 @@ import (
 	"edged/sandbox/event"
 )
 
-// Body kinds of responseParts.
+// Body kinds, as the prelude numbers them.
 const (
 	bodyNull = iota
 	bodyText
@@ -27,18 +27,19 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	if err != nil {
 		return false, g.uncaught(err)
 	}
-	status, _ := in.GetIndex(parts, 0).Int()
-	kind, _ := in.GetIndex(parts, 2).Int()
-	length, _ := in.GetIndex(parts, 4).Int64()
-	waits, _ := in.GetIndex(parts, 5).Int()
-	header := in.GetIndex(parts, 1)
+	var part [6]engine.Value // borrowed from parts
+	in.Items(parts, part[:])
+	status, _ := part[0].Int()
+	header, body := part[1], part[3]
+	kind, _ := part[2].Int()
+	length, _ := part[4].Int64()
+	waits, _ := part[5].Int()
 	var ok bool
 	res.Status = int(status)
 	res.Header, ok = in.AppendLatin1(res.Header[:0], header)
 	if !ok {
 		return false, g.refuseAnswer("its headers are not readable")
 	}
-	g.drop(header)
 	declared, why := checkHeader(res.Header, g.box.opt.MaxHeaders, g.box.opt.MaxHeaderBytes)
 	if why == "" && (status < 200 || status > 599) {
 		why = "the status is not between 200 and 599"
@@ -60,7 +61,7 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 		}
 		res.Stream, res.Length = g.splice, length
 	default:
-		if err := g.wholeBody(parts, kind, declared, res); err != nil {
+		if err := g.wholeBody(body, kind, declared, res); err != nil {
 			return false, err
 		}
 	}
@@ -70,8 +71,7 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 }
 
 // wholeBody copies a body that is all there.
-func (g *guest) wholeBody(parts engine.Value, kind int32, declared int64, res *event.Response) error {
-	body := g.in.GetIndex(parts, 3)
+func (g *guest) wholeBody(body engine.Value, kind int32, declared int64, res *event.Response) error {
 	ok := false
 	if kind == bodyText {
 		res.Body, ok = g.in.AppendString(res.Body[:0], body)
@@ -84,7 +84,6 @@ func (g *guest) wholeBody(parts engine.Value, kind int32, declared int64, res *e
 	if !ok {
 		return g.refuseAnswer("its body is not readable")
 	}
-	g.drop(body)
 	res.Length = int64(len(res.Body))
 	if declared >= 0 && declared != res.Length {
 		return g.refuseAnswer("its content-length is not the length of its body")

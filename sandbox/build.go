@@ -33,6 +33,7 @@ const (
 	entryPumpTake
 	entryPumpCancel
 	numEntries
+	entryGet = numEntries // of a version's image: no function, but the method of most requests
 )
 
 // entries are functions of the prelude. They mean the same in every clone of an image.
@@ -224,6 +225,8 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 	if err := g.in.Err(); err != nil {
 		return nil, g.loadError(err)
 	}
+	g.in.Pack()
+	get := g.in.NewLatin1([]byte("GET"))
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
 		return nil, g.loadError(err)
 	}
@@ -233,7 +236,7 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 	g.in.Arm(s.opt.MaxCPU) // the user's code is over; what follows is ours and not to fail for what that used up
 	g.in.Free(g.promise)
 	g.in.Free(g.namespace)
-	return g.in.Snapshot(s.snapshotOptions(b.entries))
+	return g.in.Snapshot(s.snapshotOptions(append(slices.Clip(b.entries), get)))
 }
 
 func (s *Sandbox) snapshotOptions(roots []engine.Value) engine.SnapshotOptions {

@@ -117,6 +117,7 @@ func (g *guest) start() error {
 		return errShutdown
 	default:
 	}
+	budget := g.box.opt.MaxCPU - g.in.CPU() // asked for while the clock stands still, which needs no reading of it
 	g.in.Resume()
 	if g.deadline.IsZero() {
 		return nil
@@ -127,7 +128,7 @@ func (g *guest) start() error {
 		g.leave()
 		return event.ErrWall
 	}
-	if left < g.box.opt.MaxCPU-g.in.CPU() {
+	if left < budget {
 		g.watch = startWatch(g.in, left)
 	}
 	return nil
@@ -219,12 +220,14 @@ func (g *guest) restore() bool {
 	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0]}
 	if keep {
 		g.in.Unwatch()
+		g.since = time.Now()
 		return true
 	}
 	if broken || g.in.Reset() != nil {
 		return false
 	}
-	g.served, g.born = 0, time.Now()
+	now := time.Now()
+	g.served, g.born, g.since = 0, now, now
 	m, stats := g.box.opt.Metrics, g.in.Stats()
 	m.resets.Inc()
 	m.pages.Add(float64(stats.LastPages))

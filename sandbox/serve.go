@@ -114,13 +114,18 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 		g.body.body = req.Body
 	}
 	vars, bound := g.env()
-	method, url, header := in.NewLatin1(req.Method), in.NewString(req.URL), in.NewLatin1(req.Header)
+	method, made := g.version.entries[entryGet], engine.Undefined
+	if string(req.Method) != "GET" {
+		made = in.NewLatin1(req.Method)
+		method = made
+	}
+	url, header := in.NewString(req.URL), in.NewLatin1(req.Header)
 	promise, err := in.Call(g.version.entries[entryFetch], engine.Undefined,
 		method, url, header, engine.Int(kind), engine.Float(length), vars, bound)
 	if err != nil {
 		return engine.Undefined, g.uncaught(err)
 	}
-	for _, v := range [...]engine.Value{method, url, header, vars, bound} {
+	for _, v := range [...]engine.Value{made, url, header, vars, bound} {
 		g.drop(v)
 	}
 	return promise, nil

@@ -102,7 +102,14 @@ func newWorld(tb testing.TB) *world {
 	in.User = w
 	in.Arm(time.Minute)
 	// The functions that the scripts need of the prelude's scope are put where scripts can see them.
-	const inner = "\nglobalThis.inner = { newIncomingRequest, responseParts, host };\ninvocation = [0, null, false, null];\nreturn [dispatchAdopt"
+	const inner = `
+globalThis.inner = {
+  newIncomingRequest: (...args) => { dispatchFetchHandler = (request) => request; return dispatchFetch(...args); },
+  responseParts: dispatchFinish,
+  host,
+};
+invocation = [0, null, false, null];
+return [dispatchAdopt`
 	src := []byte(prelude.Source())
 	src = replaceOnce(tb, src, "\nreturn [dispatchAdopt", inner)
 	fn, err := in.Eval(src, "prelude.js")

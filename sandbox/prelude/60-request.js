@@ -1,4 +1,4 @@
-// Request. What arrives from a client is made by newIncomingRequest and stays unparsed until somebody looks.
+// Request. What arrives from a client is made by dispatchFetch and stays unparsed until somebody looks.
 
 // Places in the state, around those of the body; a Response has a number where the method is.
 const requestMethod = 0;
@@ -209,12 +209,6 @@ function requestHeadersOf(state) {
 
 function requestSignalOf(state) {
   return state[requestSignal] ??= state[requestRaw] === null ? makeSignal() : incomingSignal(state[requestOwner]);
-}
-
-// The request that a handler gets. packed: name LF value LF for every field; kind: 0 no body, 1 one that
-// incomingBodyPull reads.
-function newIncomingRequest(method, url, packed, kind) {
-  return { __proto__: requestPrototype, [fetchSlot]: [method, packed, kind === 0 ? bodyNull : bodyIncoming, kind === 0 ? null : [invocation, 0], null, url, false, null, requestIncomingRest, invocation] };
 }
 
 bodyMixInto(Request);

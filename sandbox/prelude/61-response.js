@@ -1,9 +1,10 @@
 // Response, and what the host gets of one.
 
-// Places in the state, around those of the body; a Request has a string where the status is. The first five are as the
-// host reads them (responseParts), the sixth is the host's own.
+// Places in the state, around those of the body; a Request has a string where the status is. The first six are as the
+// host reads them (dispatchFinish).
 const responseStatus = 0;
 const responseHeaders = 1; // a Headers, or packed text, which is made into one when somebody looks
+const responseTasks = 5; // set when it is sent
 const responseReason = 7;
 const responseFlags = 8;
 const responseURL = 9; // only of one that came from outside
@@ -13,7 +14,7 @@ const responseFrozen = 2; // its headers are immutable
 const responseIsRedirected = 4;
 const responseIsBasic = 8; // it came from outside
 
-const responseTextPacked = headersPack(['content-type', bodyTextType]);
+let responseTextPacked = headersPack(['content-type', bodyTextType]);
 const responseJSONPacked = headersPack(['content-type', 'application/json']);
 const responseQueryPacked = headersPack(['content-type', bodyQueryType]);
 const responseBadReason = /[^\t -~\x80-\xff]/;
@@ -152,42 +153,6 @@ function responsePacked(headers) {
 function responseDeclaredLength(state) {
   const value = headersJoined(headersList(responseHeadersOf(state)), 'content-length');
   return value !== null && responseLength.test(value) ? +value : -1;
-}
-
-const responseFilled = [0, '', 0, null, -1, 0];
-
-// What the host sends of a response: [status, packed headers, body kind, body, declared length, the host's own]; kinds
-// as in 55-body. Of a stream the length is the declared content-length or -1. The array is only good until the next
-// call. Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is
-// locked.
-function responseParts(response) {
-  const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
-  if (state === undefined || typeof state[responseStatus] !== 'number') throw new TypeError('The handler did not return a Response');
-  const kind = state[bodyKind];
-  if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
-    throw new TypeError('The handler returned a Response whose body was already read or is locked');
-  }
-  if (kind < bodyStream) {
-    if (kind !== bodyNull) state[bodyTaken] = true;
-    if (typeof state[responseHeaders] === 'string' && state[responseFlags] === 0) return state;
-  }
-  if (state[responseFlags] & responseIsError) throw new TypeError('The handler returned Response.error()');
-  const parts = responseFilled;
-  parts[0] = state[responseStatus];
-  parts[1] = responsePacked(state[responseHeaders]);
-  parts[2] = kind;
-  parts[3] = state[bodySource];
-  parts[4] = kind >= bodyStream ? responseDeclaredLength(state) : -1;
-  if (kind >= bodyStream) {
-    const number = bodyHandOver(state);
-    if (number >= 0) {
-      parts[2] = bodyIncoming;
-      parts[3] = number;
-    } else if (kind === bodyIncoming) {
-      throw new TypeError('The handler returned a Response whose body is over');
-    }
-  }
-  return parts;
 }
 
 bodyMixInto(Response);
