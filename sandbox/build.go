@@ -30,6 +30,8 @@ const (
 	entryPumpRead
 	entryPumpTake
 	entryPumpCancel
+	entryDescribe
+	entryRejection
 	numEntries
 )
 

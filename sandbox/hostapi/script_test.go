@@ -25,6 +25,8 @@ type world struct {
 	body   [][]byte
 	log    []string
 	codecs Codecs
+
+	reports []string // what reached host.report
 }
 
 // Codecs keeps the codecs, as the sandbox's invocation does.
@@ -60,7 +62,13 @@ var sharedEngine = sync.OnceValues(func() (*engine.Engine, error) {
 			}},
 			engine.Host{Name: "bodyCancel", Fn: none},
 			engine.Host{Name: "signalUsed", Fn: none},
-			engine.Host{Name: "report", Argc: 2, Fn: none},
+			engine.Host{Name: "report", Argc: 2, Fn: func(in *engine.Instance, args []engine.Value) engine.Value {
+				what, _ := in.String(args[0])
+				text, _ := in.String(args[1])
+				w := in.User.(*world)
+				w.reports = append(w.reports, what+": "+text)
+				return engine.Undefined
+			}},
 		),
 	})
 })

@@ -216,7 +216,7 @@ function consoleKeep(table, label, value) {
   table[label] = value;
 }
 
-function consoleElapsed(label) { return `${label}: ${(performance.now() - consoleTimers[label]).toFixed(3)}ms`; }
+function consoleElapsed(label) { return `${label}: ${(coreClock() - consoleTimers[label]).toFixed(3)}ms`; }
 
 function consoleTable(data) {
   if (typeof data !== 'object' || data === null) return undefined;
@@ -296,7 +296,7 @@ const consoleObjectOf = {
   time(label = 'default') {
     label = `${label}`;
     if (consoleTimers[label] !== undefined) consoleWrite(consoleWarn, `Timer '${label.slice(0, 64)}' already exists`);
-    else consoleKeep(consoleTimers, label, performance.now());
+    else consoleKeep(consoleTimers, label, coreClock());
   },
   timeLog(label = 'default', ...data) {
     label = `${label}`;

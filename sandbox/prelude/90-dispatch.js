@@ -184,4 +184,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection];
