@@ -6,6 +6,7 @@
 //	instance.go   Instance: one guest memory, and the guarded way into it
 //	convert.go    values to Go and back
 //	text.go       strings, read and written in place; layout.go checks that this build has them where we think
+//	symbol.go     names of members that no script sees
 //	throw.go      exceptions, both ways
 //	call.go       calls, jobs, promises
 //	build.go      from nothing to something worth a snapshot: scripts, modules, Snapshot

@@ -7,7 +7,7 @@
 //	legacy.go     the other encodings: single-byte and multi-byte tables
 //	iso2022jp.go  the one with a memory
 //	crypto.go     random values and digests
-//	clone.go      what structuredClone must know about an object
+//	clone.go      what structuredClone must know about an object; names that scripts do not see
 //	headers.go    the checks of header names and values
 //	mime.go       MIME types of Content-Type headers
 //	form.go       multipart/form-data

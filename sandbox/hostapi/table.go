@@ -25,6 +25,7 @@ func Table() []engine.Host {
 		{Name: "codecOpen", Argc: 2, Fn: hostCodecOpen},
 		{Name: "codecRun", Argc: 2, Fn: hostCodecRun},
 		{Name: "codecClose", Argc: 1, Fn: hostCodecClose},
+		{Name: "hideSymbol", Argc: 1, Fn: hostHideSymbol},
 	}
 }
 

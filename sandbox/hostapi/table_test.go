@@ -32,6 +32,7 @@ func TestTableIsGolden(t *testing.T) {
 17 codecOpen/2
 18 codecRun/2
 19 codecClose/1
+20 hideSymbol/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)

@@ -14,6 +14,14 @@ const coreNow = Date.now;
 const coreClock = performance.now.bind(performance);
 const coreThen = Function.prototype.call.bind(Promise.prototype.then);
 
+// The name of a slot: a symbol that no script sees on an object, in whatever way it looks, so that spreading and assigning
+// copy no slots either. (A proxy does see it when it stands where an object of ours is expected.)
+function coreSlot(name) {
+  const slot = Symbol(name);
+  host.hideSymbol(slot);
+  return slot;
+}
+
 // Defines a global as the standards want them: writable, configurable, not enumerable.
 function expose(name, value) {
   coreDefine(globalThis, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });

@@ -3,9 +3,9 @@
 // An event keeps its state in one record under kEvent; a target keeps its listeners under kListeners, null until the
 // first one. What a listener throws is diagnostics: it never reaches the code that dispatched.
 
-const kEvent = Symbol('event');
-const kListeners = Symbol('listeners');
-const kHandlers = Symbol('handlers');
+const kEvent = coreSlot('event');
+const kListeners = coreSlot('listeners');
+const kHandlers = coreSlot('handlers');
 
 // Gives a class the outside that WebIDL asks for (enumerable members, a string tag) and makes it a global.
 function webInterface(C) {
@@ -43,7 +43,7 @@ function webArguments(given, needed, what) {
 
 function eventOf(value) {
   const state = value?.[kEvent];
-  if (state === undefined) throw new TypeError('Illegal invocation: not an Event');
+  if (state === undefined || !coreHasOwn(value, kEvent)) throw new TypeError('Illegal invocation: not an Event');
   return state;
 }
 
@@ -122,7 +122,7 @@ function eventInit(state, type, bubbles, cancelable) {
   return true;
 }
 
-const kDetail = Symbol('detail');
+const kDetail = coreSlot('detail');
 
 class CustomEvent extends Event {
   constructor(type, eventInitDict = undefined) {
@@ -164,8 +164,9 @@ class PromiseRejectionEvent extends Event {
 
 // As Web IDL wants it, nothing stands for the global object.
 function listenersOf(value) {
-  const list = (value ?? globalThis)[kListeners];
-  if (list === undefined) throw new TypeError('Illegal invocation: not an EventTarget');
+  value ??= globalThis;
+  const list = value[kListeners];
+  if (list === undefined || !coreHasOwn(value, kListeners)) throw new TypeError('Illegal invocation: not an EventTarget');
   return list;
 }
 

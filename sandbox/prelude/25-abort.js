@@ -4,11 +4,11 @@
 // fn once when it aborts, before the event; signalForget(signal, fn) takes that back. hostTimeout(ms, fn) comes from
 // the timers.
 
-const kSignal = Symbol('signal');
+const kSignal = coreSlot('signal');
 
 function signalOf(value) {
   const state = value?.[kSignal];
-  if (state === undefined) throw new TypeError('Not an AbortSignal');
+  if (state === undefined || !coreHasOwn(value, kSignal)) throw new TypeError('Not an AbortSignal');
   return state;
 }
 
@@ -135,11 +135,11 @@ function signalForget(signal, step) {
   signal[kSignal].steps?.delete(step);
 }
 
-const kController = Symbol('controller');
+const kController = coreSlot('controller');
 
 function controllerSignal(value) {
   const signal = value?.[kController];
-  if (signal === undefined) throw new TypeError('Not an AbortController');
+  if (signal === undefined || !coreHasOwn(value, kController)) throw new TypeError('Not an AbortController');
   return signal;
 }
 

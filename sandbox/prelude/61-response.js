@@ -134,7 +134,7 @@ function responseIs(state) { return state !== undefined && typeof state[response
 
 function responseState(response) {
   const state = response[fetchSlot];
-  if (!responseIs(state)) throw idlIllegal();
+  if (!responseIs(state) || !coreHasOwn(response, fetchSlot)) throw idlIllegal();
   return state;
 }
 
@@ -162,7 +162,7 @@ const responseFilled = [0, '', 0, null, -1, 0];
 // locked.
 function responseParts(response) {
   const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
-  if (state === undefined || typeof state[responseStatus] !== 'number') throw new TypeError('The handler did not return a Response');
+  if (state === undefined || typeof state[responseStatus] !== 'number' || !coreHasOwn(response, fetchSlot)) throw new TypeError('The handler did not return a Response');
   const kind = state[bodyKind];
   if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
     throw new TypeError('The handler returned a Response whose body was already read or is locked');

@@ -1,7 +1,7 @@
 // crypto: random values and digests. The rest of SubtleCrypto is absent.
 
-const cryptoSlot = Symbol('crypto');
-const cryptoSubtle = Symbol('subtle');
+const cryptoSlot = coreSlot('crypto');
+const cryptoSubtle = coreSlot('subtle');
 const cryptoIntegers = ['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array'];
 const cryptoMostRandom = 65536;
 const cryptoDigests = { __proto__: null, 'SHA-1': 1, 'SHA-256': 2, 'SHA-384': 3, 'SHA-512': 4 };

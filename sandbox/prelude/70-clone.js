@@ -264,7 +264,7 @@ cloneRegister((run, expression) => {
 }, /x/);
 
 // The runtime's own classes are plain objects to the engine, but cannot be cloned.
-const clonePlatform = Symbol('platform');
+const clonePlatform = coreSlot('platform');
 for (const name of ['Request', 'Response', 'Headers', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'TextEncoderStream',
   'TextDecoderStream', 'Crypto', 'SubtleCrypto', 'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
   'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {

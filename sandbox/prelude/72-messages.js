@@ -2,7 +2,7 @@
 //
 // A port's place in its channel is a record, so that moving a port is giving its record to a new object.
 
-const kMessage = Symbol('message');
+const kMessage = coreSlot('message');
 
 class MessageEvent extends Event {
   constructor(type, eventInitDict = undefined) {
@@ -223,9 +223,9 @@ function transferTransform(stream) {
 // How to move an object; undefined if that cannot be done.
 function transferKind(object) {
   if (portIs(object)) return portMove;
-  if (object[kReadable] !== undefined) return transferReadable;
-  if (object[kWritable] !== undefined) return transferWritable;
-  return object[kTransform] !== undefined ? transferTransform : undefined;
+  if (coreHasOwn(object, kReadable)) return transferReadable;
+  if (coreHasOwn(object, kWritable)) return transferWritable;
+  return coreHasOwn(object, kTransform) ? transferTransform : undefined;
 }
 
 // Refuses what can be moved, but not in the state it is in.

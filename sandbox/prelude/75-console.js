@@ -121,13 +121,13 @@ function consoleSpecial(show, object, depth, clone, name, items) {
     }
   }
   if (clone !== clonePlain && clone !== undefined) return consoleLeaf(object);
-  if (object[headersSlot] !== undefined) return `Headers ${consolePairs(show, headersPairs(object))}`;
-  if (object[queryList] !== undefined) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
+  if (coreHasOwn(object, headersSlot)) return `Headers ${consolePairs(show, headersPairs(object))}`;
+  if (coreHasOwn(object, queryList)) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
   if (fileIs(object)) return `File { name: ${consoleQuote(object.name)}, size: ${object.size}, type: ${consoleQuote(object.type)} }`;
   if (blobIs(object)) return `Blob { size: ${object.size}, type: ${consoleQuote(object.type)} }`;
   if (formIs(object)) return `FormData ${consolePairs(show, formList(object).map((value) => (typeof value === 'string' ? value : '[File]')))}`;
-  if (object[urlHref] !== undefined) return `URL { ${consoleQuote(object[urlHref])} }`;
-  const state = object[fetchSlot];
+  if (coreHasOwn(object, urlHref)) return `URL { ${consoleQuote(object[urlHref])} }`;
+  const state = coreHasOwn(object, fetchSlot) ? object[fetchSlot] : undefined;
   if (requestIs(state)) return `Request { method: ${consoleQuote(state[requestMethod])}, url: ${consoleQuote(requestHref(state))} }`;
   if (responseIs(state)) return `Response { status: ${state[responseStatus]} }`;
   return undefined;

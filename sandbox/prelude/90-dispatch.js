@@ -1,7 +1,7 @@
 // How the host enters: adopting the main module, one invocation, its bodies, its end. The last statement hands the host
 // its entries; package sandbox knows them by position.
 
-const dispatchSlot = Symbol('context');
+const dispatchSlot = coreSlot('context');
 const dispatchHandlerNames = ['fetch', 'scheduled', 'queue'];
 const dispatchHandlers = { __proto__: null };
 let dispatchTarget; // the default export: `this` of every handler
