@@ -2,6 +2,7 @@
 //
 //	table.go      Table: the functions in their order, which stored images rely on
 //	url.go        URLs, over the pure core whatwgurl
+//	pattern.go    URL patterns, over the pure core urlpattern
 //	encoding.go   TextEncoder and TextDecoder
 //	utf.go        the UTF-8 and UTF-16 decoders of the Encoding standard
 //	legacy.go     the other encodings: single-byte and multi-byte tables

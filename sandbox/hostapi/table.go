@@ -26,6 +26,8 @@ func Table() []engine.Host {
 		{Name: "codecRun", Argc: 2, Fn: hostCodecRun},
 		{Name: "codecClose", Argc: 1, Fn: hostCodecClose},
 		{Name: "hideSymbol", Argc: 1, Fn: hostHideSymbol},
+		{Name: "patternCompile", Argc: 3, Fn: hostPatternCompile},
+		{Name: "patternURL", Argc: 1, Fn: hostPatternURL},
 	}
 }
 

@@ -33,6 +33,8 @@ func TestTableIsGolden(t *testing.T) {
 18 codecRun/2
 19 codecClose/1
 20 hideSymbol/1
+21 patternCompile/3
+22 patternURL/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)
