@@ -308,6 +308,7 @@ function cloneMove(value, transfer) {
   cloneCheckTransfer(transfer); // user code has run
   const moved = [];
   for (const item of transfer) {
+    if (!idlIsBuffer(item)) transferCheck(item); // one of them may hold another
     const later = run.memory.get(item) ?? (idlIsBuffer(item) ? new CloneLater(() => coreApply(cloneTransfer, item, [])) : cloneMoved(run, item, transferKind(item)));
     moved.push(later.value = later.make());
   }
