@@ -13,6 +13,7 @@
 //	mime.go       MIME types of Content-Type headers
 //	form.go       multipart/form-data
 //	compress.go   compression streams, over the pure core codec; Codecs, which the current invocation keeps
+//	intl.go       numbers and dates in US English, over the pure core intl
 //	log.go        console; Console, which the current invocation implements
 //
 // Invariants: only the prelude calls these functions, yet every argument is checked: a wrong one throws a TypeError and

@@ -28,6 +28,10 @@ func Table() []engine.Host {
 		{Name: "hideSymbol", Argc: 1, Fn: hostHideSymbol},
 		{Name: "patternCompile", Argc: 3, Fn: hostPatternCompile},
 		{Name: "patternURL", Argc: 1, Fn: hostPatternURL},
+		{Name: "intlNumber", Argc: 2, Fn: hostIntlNumber},
+		{Name: "intlDate", Argc: 2, Fn: hostIntlDate},
+		{Name: "intlZone", Argc: 1, Fn: hostIntlZone},
+		{Name: "intlCurrency", Argc: 1, Fn: hostIntlCurrency},
 	}
 }
 

@@ -35,6 +35,10 @@ func TestTableIsGolden(t *testing.T) {
 20 hideSymbol/1
 21 patternCompile/3
 22 patternURL/1
+23 intlNumber/2
+24 intlDate/2
+25 intlZone/1
+26 intlCurrency/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)
