@@ -24,6 +24,7 @@
 //	work.go       what an invocation has done beside its guest
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
+//	maps.go        source maps for the stacks in it
 //	metrics.go     counters
 //
 // Invariants. A guest belongs to one goroutine at a time. Under isolation "request" an invocation starts from an image

@@ -63,6 +63,7 @@ type call struct {
 	thrown      *engine.ScriptError // the last exception that nobody caught
 	namespace   engine.Value        // of the main module (loads)
 	lost        []rejection         // promises that were rejected and that nobody handles, so far
+	found       []rejection         // promises that were reported as lost, and that somebody handles now
 	broken      bool                // a bug of ours interrupted it; not to be used again
 	codecs      hostapi.Codecs      // of its compression streams
 }
@@ -216,8 +217,9 @@ func (g *guest) restore() bool {
 		keep = g.clearCall()
 	}
 	clear(g.lost)
+	clear(g.found)
 	g.timers.reset()
-	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0]}
+	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0], found: g.found[:0]}
 	if keep {
 		g.in.Unwatch()
 		g.since = time.Now()
@@ -237,9 +239,11 @@ func (g *guest) restore() bool {
 
 // clearCall ends, in a guest that keeps its state, what belongs to the invocation alone.
 func (g *guest) clearCall() bool {
-	for _, r := range g.lost {
-		g.in.Free(r.promise)
-		g.in.Free(r.reason)
+	for _, list := range [...][]rejection{g.lost, g.found} {
+		for _, r := range list {
+			g.in.Free(r.promise)
+			g.in.Free(r.reason)
+		}
 	}
 	g.in.Free(g.promise)
 	g.in.Arm(g.box.opt.MaxCPU)
@@ -271,6 +275,9 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 			g.lost = g.lost[:len(g.lost)-1]
 			return
 		}
+	}
+	if len(g.found) < maxRejections {
+		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
 }
 

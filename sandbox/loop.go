@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"edged/sandbox/engine"
@@ -31,7 +32,9 @@ func (g *guest) jobs() error {
 // wait gives the slot up until something happens that the invocation waits for, and lets the guest have it. When it
 // returns nil the guest runs again and has had its say, jobs excepted. errStuck means that nothing can happen any more.
 func (g *guest) wait() error {
-	g.reportLost()
+	if g.reportLost() {
+		return g.in.Err()
+	}
 	if !g.hopeful() {
 		return errStuck
 	}
@@ -132,6 +135,11 @@ func (g *guest) wake() error {
 		g.drop(v)
 		if err := g.jobs(); err != nil {
 			return err
+		}
+		for g.reportLost() {
+			if err := g.jobs(); err != nil {
+				return err
+			}
 		}
 		if g.timers.len() == 0 {
 			return nil
@@ -264,18 +272,40 @@ func (g *guest) handled(promise engine.Value) {
 	}
 }
 
-// reportLost writes the rejections that nobody handled to the worker's log.
-func (g *guest) reportLost() {
-	for _, r := range g.lost {
-		if g.in.Err() != nil {
-			break
+// reportLost tells the worker's listeners of the rejections that nobody handled, and of those that somebody handles after
+// all; it is time for that when no job is left. What no listener prevents is written to the worker's log. It reports
+// whether there was anything: then there may be jobs again.
+func (g *guest) reportLost() bool {
+	if len(g.lost)+len(g.found) == 0 {
+		return false
+	}
+	lost, found := slices.Clone(g.lost), slices.Clone(g.found)
+	g.lost, g.found = g.lost[:0], g.found[:0]
+	for _, r := range lost {
+		if g.tellRejection(r, true) || g.in.Err() != nil {
+			continue
 		}
 		var script *engine.ScriptError
 		if errors.As(g.in.Describe(r.reason), &script) {
 			g.version.console(LevelUncaught, "in a promise: "+scriptText(script))
 		}
+	}
+	for _, r := range found {
+		g.tellRejection(r, false)
+	}
+	for _, r := range append(lost, found...) {
 		g.drop(r.promise)
 		g.drop(r.reason)
 	}
-	g.lost = g.lost[:0]
+	return true
+}
+
+// tellRejection fires the event and reports whether a listener prevented the report. The guest runs.
+func (g *guest) tellRejection(r rejection, lost bool) bool {
+	v, err := g.in.Call(g.version.entries[entryRejection], engine.Undefined, r.promise, r.reason, engine.Bool(lost))
+	if err != nil {
+		_ = g.uncaught(err) // the report is all: a failed instance is told by Err
+		return false
+	}
+	return v.Bool()
 }

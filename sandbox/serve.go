@@ -216,8 +216,9 @@ func (g *guest) finish() {
 	if g.stream != nil {
 		g.stream.end(errCut)
 	}
-	if len(g.lost) > 0 && g.in.Err() == nil && g.enter() == nil {
-		g.reportLost()
+	if len(g.lost)+len(g.found) > 0 && g.in.Err() == nil && g.enter() == nil {
+		for g.reportLost() && g.jobs() == nil { // the guest's CPU limit bounds it
+		}
 	}
 	if g.busy() {
 		g.leave()

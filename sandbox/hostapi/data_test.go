@@ -89,7 +89,7 @@ func TestStructuredClone(t *testing.T) {
 		{`const b = new ArrayBuffer(8), u = new Uint8Array(b, 2, 3); u[0] = 7; const c = structuredClone({ b, u, m: new Map([[b, u]]), s: new Set([u]) }, { transfer: [b] }); return [b.detached, c.u.buffer === c.b, c.u[0], c.m.get(c.b) === c.u, c.s.has(c.u), Object.keys(c)].join(' ')`, "true true 7 true true b,u,m,s"},
 		// Nothing is detached when something else cannot be cloned.
 		{`const b = new ArrayBuffer(4); try { structuredClone({ b, f() {} }, { transfer: [b] }); } catch (e) { return e.name + b.detached; }`, "DataCloneErrorfalse"},
-		{`const b = new ArrayBuffer(4); return structuredClone(1, { transfer: [b, b] })`, "throws DataCloneError: A buffer that is transferred twice could not be cloned"},
+		{`const b = new ArrayBuffer(4); return structuredClone(1, { transfer: [b, b] })`, "throws DataCloneError: A buffer or object that is transferred twice could not be cloned"},
 		{`const b = new ArrayBuffer(4, { maxByteLength: 8 }), c = structuredClone([new Uint8Array(b), new Uint8Array(b, 0, 4)]); c[0].buffer.resize(8); return [c[0].length, c[1].length, b.byteLength].join()`, "8,4,4"},
 		{`let deep = {}; for (let i = 0, d = deep; i < 50; i++) d = d.d = {}; return JSON.stringify(structuredClone(deep)) === JSON.stringify(deep)`, "true"},
 		{`const o = JSON.parse('{"__proto__":{"x":1}}'); const c = structuredClone(o); return Object.getPrototypeOf(c) === Object.prototype && Object.keys(c)[0]`, "__proto__"},

@@ -18,14 +18,15 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // world is an engine with the whole prelude, and what the sandbox would be to it: timers that are due at once, a
 // request body, a log.
 type world struct {
-	tb     testing.TB
-	in     *engine.Instance
-	enter  []engine.Value // the prelude's entries
-	timers []int32
-	body   [][]byte
-	log    []string
-	codecs Codecs
-	works  []func() // begun and not done
+	tb      testing.TB
+	in      *engine.Instance
+	enter   []engine.Value // the prelude's entries
+	timers  []int32
+	body    [][]byte
+	log     []string
+	codecs  Codecs
+	reports []string // what reached host.report
+	works   []func() // begun and not done
 
 	lastWork int32
 }
@@ -76,7 +77,13 @@ var sharedEngine = sync.OnceValues(func() (*engine.Engine, error) {
 			}},
 			engine.Host{Name: "bodyCancel", Fn: none},
 			engine.Host{Name: "signalUsed", Fn: none},
-			engine.Host{Name: "report", Argc: 2, Fn: none},
+			engine.Host{Name: "report", Argc: 2, Fn: func(in *engine.Instance, args []engine.Value) engine.Value {
+				what, _ := in.String(args[0])
+				text, _ := in.String(args[1])
+				w := in.User.(*world)
+				w.reports = append(w.reports, what+": "+text)
+				return engine.Undefined
+			}},
 		),
 	})
 })

@@ -34,6 +34,13 @@ func Table() []engine.Host {
 		{Name: "subtleVerify", Argc: 5, Fn: hostSubtleVerify},
 		{Name: "subtleCrypt", Argc: 6, Fn: hostSubtleCrypt},
 		{Name: "subtleDerive", Argc: 8, Fn: hostSubtleDerive},
+		{Name: "hideSymbol", Argc: 1, Fn: hostHideSymbol},
+		{Name: "patternCompile", Argc: 3, Fn: hostPatternCompile},
+		{Name: "patternURL", Argc: 1, Fn: hostPatternURL},
+		{Name: "intlNumber", Argc: 2, Fn: hostIntlNumber},
+		{Name: "intlDate", Argc: 2, Fn: hostIntlDate},
+		{Name: "intlZone", Argc: 1, Fn: hostIntlZone},
+		{Name: "intlCurrency", Argc: 1, Fn: hostIntlCurrency},
 	}
 }
 

@@ -41,6 +41,13 @@ func TestTableIsGolden(t *testing.T) {
 26 subtleVerify/5
 27 subtleCrypt/6
 28 subtleDerive/8
+29 hideSymbol/1
+30 patternCompile/3
+31 patternURL/1
+32 intlNumber/2
+33 intlDate/2
+34 intlZone/1
+35 intlCurrency/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)

@@ -41,8 +41,22 @@ func TestGlobals(t *testing.T) {
 		}
 		return bad.join()`, ""},
 		{`return [Response.length, Headers.length, Request.length, URL.length, Headers.prototype.set.length, Headers.prototype.get.length, fetch.length, structuredClone.length].join()`, "0,0,1,1,2,1,1,1"},
-		// Nothing internal hangs on an object by a string key.
-		{`return [new Request('http://a/'), new Response('x'), new Headers(), new URL('http://a/'), new URLSearchParams(), new TextDecoder()].flatMap(Object.getOwnPropertyNames).join()`, ""},
+		// Nothing internal shows on an object, so nothing copies it; and what inherits from an object is not one.
+		{`const port = new MessageChannel().port1, made = [new Request('http://a/'), new Response('x'), new Headers(), new URL('http://a/'), new URLSearchParams(), new TextDecoder(), new TextEncoder(), new AbortController(), new AbortController().signal,
+			new EventTarget(), new ReadableStream(), new WritableStream(), new TransformStream(), new TextDecoderStream(), new CompressionStream('gzip'), new Blob(), new FormData(), port];
+			const bad = [];
+			for (const o of made) {
+				if (Reflect.ownKeys(o).length > 0) bad.push('shows ' + Reflect.ownKeys(o).map(String));
+				for (const stranger of [Object.create(o), Object.setPrototypeOf({ ...o }, Object.getPrototypeOf(o)), Object.assign(Object.create(Object.getPrototypeOf(o)), o)]) {
+					for (let p = Object.getPrototypeOf(o); p !== Object.prototype; p = Object.getPrototypeOf(p)) for (const [key, { get }] of Object.entries(Object.getOwnPropertyDescriptors(p))) {
+						if (get === undefined || key === 'isReloadNavigation') continue;
+						try { get.call(stranger); bad.push(o[Symbol.toStringTag] + '.' + key); } catch (e) { if (!(e instanceof TypeError)) bad.push(key + e); }
+					}
+				}
+			}
+			return bad.join()`, ""},
+		{`const r = new Response('x', { status: 201 }); return [{ ...r }, Object.create(r), Object.setPrototypeOf({ ...r }, Response.prototype)].map((v) => { try { return inner.responseParts(v)[0]; } catch (e) { return e.name; } }).join()`, "TypeError,TypeError,TypeError"},
+		{`return JSON.stringify([...new Headers({ ...new Headers({ a: '1' }), b: '2' })]) + Object.keys({ ...new Request('http://a/') })`, `[["b","2"]]`},
 		{`return fetch('not a url')`, "throws TypeError: Request: the URL is not valid"},
 	})
 }

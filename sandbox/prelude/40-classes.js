@@ -84,9 +84,9 @@ function idlCopyBytes(value) {
   return idlIsView(value) ? new Uint8Array(idlBytes(value)) : new Uint8Array(value.slice(0));
 }
 
-const idlPairs = Symbol('pairs');
-const idlNext = Symbol('next');
-const idlKind = Symbol('kind');
+const idlPairs = coreSlot('pairs');
+const idlNext = coreSlot('next');
+const idlKind = coreSlot('kind');
 
 // Gives C the members of an iterable of pairs. pairs(object) checks the brand and returns the pairs as they are now in
 // one flat array: a change in mid-iteration shows, as the standard wants.

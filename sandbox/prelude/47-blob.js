@@ -162,8 +162,6 @@ class File extends Blob {
   get lastModified() { return this.#modified; }
 }
 
-const coreNow = Date.now;
-
 // long long.
 function blobLong(value) {
   value = Math.trunc(+value);

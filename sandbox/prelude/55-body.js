@@ -4,7 +4,7 @@
 // The state of a Request or Response is one array in one property: every property that a new object gets costs as much
 // as a call. The first six places of a Response are what the host wants to see of it (61-response); in both, these hold
 // the body.
-const fetchSlot = Symbol('state');
+const fetchSlot = coreSlot('state');
 const bodyKind = 2;
 const bodySource = 3;
 const bodyTaken = 6; // it was read, or moved elsewhere, without its stream
@@ -38,7 +38,7 @@ function bodyExtract(object, value) {
       object[bodySource] = idlCopyBytes(value);
       return null;
     }
-    if (value[queryList] !== undefined) {
+    if (coreHasOwn(value, queryList)) {
       object[bodyKind] = bodyText;
       object[bodySource] = querySerialise(value[queryList]);
       return bodyQueryType;
@@ -62,7 +62,7 @@ function bodyExtract(object, value) {
 
 function fetchState(owner) {
   const state = owner[fetchSlot];
-  if (state === undefined) throw idlIllegal();
+  if (state === undefined || !coreHasOwn(owner, fetchSlot)) throw idlIllegal();
   return state;
 }
 

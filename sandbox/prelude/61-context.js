@@ -1,7 +1,7 @@
 // ExecutionContext, the third argument of a handler. It stands before Response so that the prototypes of both, used by
 // every invocation, lie side by side.
 
-const dispatchSlot = Symbol('context'); // the invocation that it came with
+const dispatchSlot = coreSlot('context'); // the invocation that it came with
 
 class ExecutionContext {
   constructor() { throw new TypeError('Illegal constructor'); }

@@ -135,7 +135,7 @@ function responseIs(state) { return state !== undefined && typeof state[response
 
 function responseState(response) {
   const state = response[fetchSlot];
-  if (!responseIs(state)) throw idlIllegal();
+  if (!responseIs(state) || !coreHasOwn(response, fetchSlot)) throw idlIllegal();
   return state;
 }
 

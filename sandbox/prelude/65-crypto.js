@@ -1,7 +1,7 @@
 // crypto: random values. The files behind this one have the keys, the algorithms and SubtleCrypto.
 
-const cryptoSlot = Symbol('crypto');
-const cryptoSubtle = Symbol('subtle');
+const cryptoSlot = coreSlot('crypto');
+const cryptoSubtle = coreSlot('subtle');
 const cryptoIntegers = ['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array'];
 const cryptoMostRandom = 65536;
 

@@ -121,13 +121,13 @@ function consoleSpecial(show, object, depth, clone, name, items) {
     }
   }
   if (clone !== clonePlain && clone !== undefined) return consoleLeaf(object);
-  if (object[headersSlot] !== undefined) return `Headers ${consolePairs(show, headersPairs(object))}`;
-  if (object[queryList] !== undefined) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
+  if (coreHasOwn(object, headersSlot)) return `Headers ${consolePairs(show, headersPairs(object))}`;
+  if (coreHasOwn(object, queryList)) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
   if (fileIs(object)) return `File { name: ${consoleQuote(object.name)}, size: ${object.size}, type: ${consoleQuote(object.type)} }`;
   if (blobIs(object)) return `Blob { size: ${object.size}, type: ${consoleQuote(object.type)} }`;
   if (formIs(object)) return `FormData ${consolePairs(show, formList(object).map((value) => (typeof value === 'string' ? value : '[File]')))}`;
-  if (object[urlHref] !== undefined) return `URL { ${consoleQuote(object[urlHref])} }`;
-  const state = object[fetchSlot];
+  if (coreHasOwn(object, urlHref)) return `URL { ${consoleQuote(object[urlHref])} }`;
+  const state = coreHasOwn(object, fetchSlot) ? object[fetchSlot] : undefined;
   if (requestIs(state)) return `Request { method: ${consoleQuote(state[requestMethod])}, url: ${consoleQuote(requestHref(state))} }`;
   if (responseIs(state)) return `Response { status: ${state[responseStatus]} }`;
   return undefined;
@@ -216,7 +216,7 @@ function consoleKeep(table, label, value) {
   table[label] = value;
 }
 
-function consoleElapsed(label) { return `${label}: ${(performance.now() - consoleTimers[label]).toFixed(3)}ms`; }
+function consoleElapsed(label) { return `${label}: ${(coreClock() - consoleTimers[label]).toFixed(3)}ms`; }
 
 function consoleTable(data) {
   if (typeof data !== 'object' || data === null) return undefined;
@@ -296,7 +296,7 @@ const consoleObjectOf = {
   time(label = 'default') {
     label = `${label}`;
     if (consoleTimers[label] !== undefined) consoleWrite(consoleWarn, `Timer '${label.slice(0, 64)}' already exists`);
-    else consoleKeep(consoleTimers, label, performance.now());
+    else consoleKeep(consoleTimers, label, coreClock());
   },
   timeLog(label = 'default', ...data) {
     label = `${label}`;

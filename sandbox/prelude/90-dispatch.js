@@ -110,7 +110,7 @@ const dispatchFilled = [0, '', 0, null, -1, 0];
 // Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is locked.
 function dispatchFinish(response) {
   const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
-  if (state === undefined || typeof state[responseStatus] !== 'number') throw new TypeError('The handler did not return a Response');
+  if (state === undefined || typeof state[responseStatus] !== 'number' || !coreHasOwn(response, fetchSlot)) throw new TypeError('The handler did not return a Response');
   const kind = state[bodyKind];
   if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
     throw new TypeError('The handler returned a Response whose body was already read or is locked');
@@ -223,4 +223,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection];
