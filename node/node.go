@@ -21,6 +21,7 @@ import (
 	"edged/node/certs"
 	"edged/router"
 	"edged/sandbox"
+	"edged/sandbox/outbound"
 )
 
 // Node is one edge node in this process. New takes what it needs, Run serves; use it once.
@@ -36,12 +37,15 @@ type Node struct {
 	names    *certs.Names // leaves of the public listener
 	hosts    *certs.Hosts // the leaf of the control listener
 
-	box      *sandbox.Sandbox
-	control  *control.Control
-	router   *router.Router
-	versions *versions
-	routes   *routes
-	id       string
+	stores    stores
+	outbound  *outbound.Client
+	box       *sandbox.Sandbox
+	control   *control.Control
+	router    *router.Router
+	versions  *versions
+	routes    *routes
+	consumers consumers
+	id        string
 
 	stopLoading context.CancelFunc
 	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
@@ -57,7 +61,7 @@ func New(opt Options) (*Node, error) {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
-	for _, step := range []func() error{n.openData, n.openListeners, n.openSandbox, n.openRouter, n.openControl} {
+	for _, step := range []func() error{n.openData, n.openStores, n.openListeners, n.openOutbound, n.openSandbox, n.openRouter, n.openControl} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -136,6 +140,7 @@ func (n *Node) openSandbox() (err error) {
 		MaxWallEvents:  n.opt.MaxWallEvents,
 		MaxMemoryBytes: n.opt.MaxMemory,
 		Isolation:      isolation,
+		Fetch:          n.outbound,
 		Console:        consoleTo(n.log),
 		Log:            n.log,
 		Metrics:        sandbox.NewMetrics(n.registry),
@@ -174,7 +179,7 @@ func (n *Node) openRouter() (err error) {
 func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
-	n.versions = newVersions(loading, n.box, n.openBlob, n.router.Publish, n.log)
+	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
 	if n.control, err = control.Open(n.controlOptions()); err != nil {
 		return err
 	}
@@ -197,6 +202,7 @@ func (n *Node) closeOpened() error {
 		errs = append(errs, n.box.Close())
 	}
 	closeAll(n.bound)
+	errs = append(errs, n.stores.close())
 	if n.lock != nil {
 		errs = append(errs, n.lock.Release())
 	}
@@ -213,6 +219,9 @@ func (n *Node) Run(ctx context.Context) error {
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
+	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
+	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
+	parts.Push(life.Part{Name: "outbound", Close: func() error { n.outbound.Close(); return nil }})
 	parts.Push(life.Part{Name: "sandbox", Run: n.box.Run, Close: n.box.Close})
 	parts.Push(life.Part{Name: "versions", Stop: n.opt.DrainTimeout + 5*time.Second, Run: func(ctx context.Context) error {
 		<-ctx.Done()
@@ -221,6 +230,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.versions.drain(rest)
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
+	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
 	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}

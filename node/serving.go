@@ -55,7 +55,35 @@ func (v *versions) apply(d *plan.Delta) {
 	}
 	s.table = next
 	v.publish(next)
+	v.tellWorkers(d, open)
 	v.retireDropped(dropped)
+}
+
+// tellWorkers lets worker find what a delta, or a version that was opened, has changed.
+func (v *versions) tellWorkers(d *plan.Delta, opened []string) {
+	tell := func(uid string) {
+		if w := v.serving.workers[uid]; w != nil {
+			v.byUID.Store(uid, w)
+		} else {
+			v.byUID.Delete(uid)
+		}
+	}
+	for _, uid := range d.Workers.Gone {
+		tell(uid)
+	}
+	for _, w := range d.Workers.Put {
+		tell(w.UID)
+	}
+	for _, uid := range opened {
+		tell(v.serving.weighed[uid])
+	}
+}
+
+// worker returns what a worker serves now, nil if this node knows none of this UID.
+func (v *versions) worker(uid string) *table.Worker {
+	w, _ := v.byUID.Load(uid)
+	worker, _ := w.(*table.Worker)
+	return worker
 }
 
 // take makes s.plan the plan after d, with the indexes of names and weights, and returns the versions that lost their weight.

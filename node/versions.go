@@ -16,6 +16,7 @@ import (
 	"edged/control/plan"
 	"edged/router/table"
 	"edged/sandbox"
+	"edged/sandbox/binding"
 )
 
 // deleteGrace is how long work that already runs may go on once its deployment's deletion has closed the door to new
@@ -31,8 +32,10 @@ const openAtOnce = 2
 // versions is what of the plan is loaded here. apply is called by one goroutine at a time, the rest by any.
 type versions struct {
 	box     *sandbox.Sandbox
-	open    func(sha256 string) (io.ReadCloser, error) // bytes by digest
+	open    func(sha256 string) (io.ReadCloser, error)                        // bytes by digest
+	env     func(*plan.Version) ([]binding.Binding, map[string]string, error) // bindings and secrets
 	publish func(*table.Table)
+	byUID   sync.Map // workers as they are served, *table.Worker by UID
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
 
@@ -59,8 +62,9 @@ type retirement struct {
 	done  chan struct{}      // closed when every context has physically ended
 }
 
-func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), publish func(*table.Table), log *slog.Logger) *versions {
-	return &versions{box: box, open: open, publish: publish, log: log, base: base, serving: newServing(),
+func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), env func(*plan.Version) ([]binding.Binding, map[string]string, error),
+	publish func(*table.Table), log *slog.Logger) *versions {
+	return &versions{box: box, open: open, env: env, publish: publish, log: log, base: base, serving: newServing(),
 		loaded: map[string]*loadedVersion{}, retiring: map[string]*retirement{}}
 }
 
@@ -87,17 +91,27 @@ func (v *versions) load(pv *plan.Version) *loadedVersion {
 		lv.err = errNoBundle
 		return lv
 	}
-	graph, err := v.graph(bundle)
-	if err == nil {
-		lv.code, err = v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
-			Handlers: pv.Handlers, Vars: pv.Vars, SourceDigest: bundle.SHA256})
+	if lv.code, lv.err = v.openCode(pv, bundle); lv.err == nil {
+		lv.route.Handler = lv.code
 	}
-	if err != nil {
-		lv.err = fmt.Errorf("open version: %w", err)
-		return lv
-	}
-	lv.route.Handler = lv.code
 	return lv
+}
+
+func (v *versions) openCode(pv *plan.Version, bundle *plan.Bundle) (*sandbox.Version, error) {
+	graph, err := v.graph(bundle)
+	if err != nil {
+		return nil, fmt.Errorf("open version: %w", err)
+	}
+	bindings, secrets, err := v.env(pv)
+	if err != nil {
+		return nil, fmt.Errorf("open version: %w", err)
+	}
+	code, err := v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
+		Handlers: pv.Handlers, Vars: pv.Vars, Secrets: secrets, Bindings: bindings, SourceDigest: bundle.SHA256})
+	if err != nil {
+		return nil, fmt.Errorf("open version: %w", err)
+	}
+	return code, nil
 }
 
 // graph reads the modules of a bundle. Their sizes were checked when the bundle was verified; their digests are again.

@@ -16,7 +16,7 @@ import (
 func served(t testing.TB) (v *versions, current func() *table.Table) {
 	t.Helper()
 	tbl := emptyTable()
-	v = newVersions(t.Context(), nil, nil, func(next *table.Table) { tbl = next }, slog.New(slog.DiscardHandler))
+	v = newVersions(t.Context(), nil, nil, nil, func(next *table.Table) { tbl = next }, slog.New(slog.DiscardHandler))
 	return v, func() *table.Table { return tbl }
 }
 

@@ -32,6 +32,7 @@ func (n *Node) controlOptions() control.Options {
 		ArtifactOrigins: n.opt.ArtifactOrigins,
 		Inspect:         n.inspect,
 		OnPlan:          n.onPlan,
+		Stores:          n.stores.forControl(),
 		Space:           n.space,
 		InUse:           n.versions.inUse,
 		Retire:          n.versions.retire,
@@ -54,6 +55,7 @@ func (n *Node) onPlan(d *plan.Delta) {
 func (n *Node) usePlan(d *plan.Delta) {
 	n.routes.apply(d)
 	n.versions.apply(d)
+	n.applyConsumers(d)
 }
 
 func (n *Node) inspect(ctx context.Context, in control.Inspection) ([]string, error) {
