@@ -27,6 +27,7 @@ func (e *Engine) NewInstance() (*Instance, error) {
 
 func (in *Instance) boot() error {
 	in.op(abi.Initialize)
+	in.malloc(bootPad)
 	if in.opInt(abi.QjsInit) != 0 || in.failure != nil {
 		return errors.Join(errors.New("the engine does not start"), in.failure)
 	}
