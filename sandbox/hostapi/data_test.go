@@ -53,6 +53,8 @@ func TestTextCodecs(t *testing.T) {
 		{`return ['shift_jis', 'euc-jp', 'euc-kr', 'big5', 'gbk'].map((l) => new TextDecoder(l).decode(new Uint8Array([0x82, 0x22, 0x3c]))).every((s) => s.endsWith('"<'))`, "true"},
 		{`return [' UTF8 ', 'latin1', 'ascii', 'l5', 'UTF-16', 'sjis', 'x-user-defined'].map((l) => new TextDecoder(l).encoding).join()`, "utf-8,windows-1252,windows-1252,windows-1254,utf-16le,shift_jis,x-user-defined"},
 		{`return new TextDecoder('gb18030').decode(new Uint8Array([0xa6, 0xd9, 0xfe, 0x59, 0xa3, 0xa0, 0xa8, 0xbc]))`, "\ufe10\u9fb4\u3000\u1e3f"},
+		// What is detached has no bytes.
+		{`const gone = [new ArrayBuffer(4), new Uint8Array(4), new Float64Array(1), new DataView(new ArrayBuffer(4))]; for (const v of gone) (v.buffer ?? v).transfer(); return gone.map((v) => new TextDecoder().decode(v).length + new Blob([v]).size).join()`, "0,0,0,0"},
 		{`return new TextDecoder('utf-7')`, "throws RangeError: TextDecoder: the encoding utf-7 is not supported"},
 		{`return new TextDecoder('replacement')`, "throws RangeError: TextDecoder: the encoding replacement is not supported"},
 		{`return new TextDecoder().decode('text')`, "throws TypeError: TextDecoder.decode: the input is neither an ArrayBuffer nor a view of one"},
