@@ -83,3 +83,27 @@ func TestMessagesAreTasks(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Messages that module code left on the way are discarded (module-worker §7), and do not block the port.
+func TestMessagesOfModuleCode(t *testing.T) {
+	for _, isolation := range []Isolation{IsolateRequest, IsolateWorker} {
+		s := newBox(t, Options{Isolation: isolation})
+		v := openWorker(t, s, `
+			const { port1, port2 } = new MessageChannel();
+			let got;
+			port2.onmessage = (e) => got(e.data);
+			port1.postMessage('old');
+			export default { async fetch() {
+				const first = new Promise((r) => { got = r; });
+				port1.postMessage('new');
+				const said = await first;
+				port1.postMessage('never seen');
+				return new Response(said);
+			} }`)
+		for range 3 {
+			if got := serve(t, v, request()); got.body != "new" {
+				t.Errorf("isolation %v: %+v", isolation, got)
+			}
+		}
+	}
+}

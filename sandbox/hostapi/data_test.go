@@ -52,6 +52,9 @@ func TestTextCodecs(t *testing.T) {
 		// A wrong lead byte does not swallow the ASCII behind it.
 		{`return ['shift_jis', 'euc-jp', 'euc-kr', 'big5', 'gbk'].map((l) => new TextDecoder(l).decode(new Uint8Array([0x82, 0x22, 0x3c]))).every((s) => s.endsWith('"<'))`, "true"},
 		{`return [' UTF8 ', 'latin1', 'ascii', 'l5', 'UTF-16', 'sjis', 'x-user-defined'].map((l) => new TextDecoder(l).encoding).join()`, "utf-8,windows-1252,windows-1252,windows-1254,utf-16le,shift_jis,x-user-defined"},
+		{`return new TextDecoder('gb18030').decode(new Uint8Array([0xa6, 0xd9, 0xfe, 0x59, 0xa3, 0xa0, 0xa8, 0xbc]))`, "\ufe10\u9fb4\u3000\u1e3f"},
+		// What is detached has no bytes.
+		{`const gone = [new ArrayBuffer(4), new Uint8Array(4), new Float64Array(1), new DataView(new ArrayBuffer(4))]; for (const v of gone) (v.buffer ?? v).transfer(); return gone.map((v) => new TextDecoder().decode(v).length + new Blob([v]).size).join()`, "0,0,0,0"},
 		{`return new TextDecoder('utf-7')`, "throws RangeError: TextDecoder: the encoding utf-7 is not supported"},
 		{`return new TextDecoder('replacement')`, "throws RangeError: TextDecoder: the encoding replacement is not supported"},
 		{`return new TextDecoder().decode('text')`, "throws TypeError: TextDecoder.decode: the input is neither an ArrayBuffer nor a view of one"},
@@ -111,6 +114,7 @@ func TestConsole(t *testing.T) {
 		{`console.count(); console.count('b'); console.count(); console.countReset(); console.count(); console.countReset('none')`, "2 default: 1|2 b: 1|2 default: 2|2 default: 1|3 Count for 'none' does not exist"},
 		{`console.assert(true, 'no'); console.assert(false); console.assert(0, 'yes %s', 1)`, "4 Assertion failed|4 Assertion failed: yes 1"},
 		{`console.table([{ a: 1, b: 'x' }, { a: 2 }])`, "1 (index) | a | b\n0       | 1 | 'x'\n1       | 2 |"},
+		{`console.table([{ a: 1, b: 'x', c: 0 }], ['c', 'a', 'd'])`, "1 (index) | c | a | d\n0       | 0 | 1 |"},
 		{`console.timeEnd('t')`, "3 Timer 't' does not exist"},
 		{`console.log('x'.repeat(1e6)); console.log({ a: 'x'.repeat(1e6) }); console.log(Array(1e6).fill(1))`, ""},
 	} {

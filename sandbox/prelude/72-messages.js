@@ -45,17 +45,25 @@ class PortRecord {
   queue = [];
   enabled = false;
   closed = false;
-  scheduled = false;
+  waits = null; // the task that will deliver, null if there is none
+
+  send(message) {
+    if (this.waits !== null && !this.waits()) { // its invocation ended, or was the one before the snapshot
+      this.waits = null;
+      this.queue = [];
+    }
+    this.queue.push(message);
+    this.schedule();
+  }
 
   schedule() {
-    if (this.scheduled || !this.enabled || this.queue.length === 0) return;
-    this.scheduled = true;
-    hostTask(() => this.deliver());
+    if (this.waits !== null && this.waits() || !this.enabled || this.queue.length === 0) return;
+    this.waits = hostTask(() => this.deliver());
   }
 
   // One message is one task.
   deliver() {
-    this.scheduled = false;
+    this.waits = null;
     const message = this.queue.shift();
     this.schedule();
     if (message === undefined) return;
@@ -110,8 +118,7 @@ class MessagePort extends EventTarget {
     const sent = cloneMove(message, transfer);
     const { other } = record;
     if (other === null || doomed) return;
-    other.queue.push(sent);
-    other.schedule();
+    other.send(sent);
   }
 
   start() {

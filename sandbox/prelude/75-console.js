@@ -218,19 +218,22 @@ function consoleKeep(table, label, value) {
 
 function consoleElapsed(label) { return `${label}: ${(coreClock() - consoleTimers[label]).toFixed(3)}ms`; }
 
-function consoleTable(data) {
+// properties: which columns, undefined for those that there are.
+function consoleTable(data, properties) {
   if (typeof data !== 'object' || data === null) return undefined;
+  const chosen = properties === undefined ? undefined : Array.from(properties, (name) => `${name}`).slice(0, 20);
   const rows = Object.keys(data).slice(0, consoleMostItems);
-  const columns = [];
+  const columns = chosen ?? [];
   const cells = rows.map((row) => {
     const value = data[row];
     const cell = { __proto__: null };
     if (typeof value !== 'object' || value === null) {
       cell['Values'] = consoleValue(new ConsoleShow(), value, consoleMostDepth);
     } else {
-      for (const key of Object.keys(value).slice(0, 20)) cell[key] = consoleMember(new ConsoleShow(), value, key, consoleMostDepth);
+      const keys = chosen === undefined ? Object.keys(value).slice(0, 20) : chosen.filter((key) => coreHasOwn(value, key));
+      for (const key of keys) cell[key] = consoleMember(new ConsoleShow(), value, key, consoleMostDepth);
     }
-    for (const key in cell) if (!columns.includes(key) && columns.length < 20) columns.push(key);
+    if (chosen === undefined) for (const key in cell) if (!columns.includes(key) && columns.length < 20) columns.push(key);
     return cell;
   });
   const grid = [['(index)', ...columns], ...rows.map((row, i) => [row, ...columns.map((column) => cells[i][column] ?? '')])];
@@ -254,7 +257,7 @@ const consoleObjectOf = {
   table(tabularData = undefined, properties = undefined) {
     let text;
     try {
-      text = consoleTable(tabularData);
+      text = consoleTable(tabularData, properties);
     } catch {
       text = undefined;
     }

@@ -50,10 +50,12 @@ function hostTimeout(ms, fn) {
 }
 
 // Runs fn as a task of its own, as soon as the tasks before it are over. Unlike a timer it may follow on itself at once.
+// Returns a function that says whether it is still to come: it never comes when the invocation ends before.
 function hostTask(fn) {
   const id = ++timerLast;
   host.timerSet(id, 0); // throws when there are too many
-  timerRecords[id] = { fn, args: [], repeat: false, ms: 0, level: 0 };
+  const record = timerRecords[id] = { fn, args: [], repeat: false, ms: 0, level: 0 };
+  return () => timerRecords[id] === record;
 }
 
 // Ends a hostTimeout before its time.
