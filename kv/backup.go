@@ -35,7 +35,11 @@ func (s *Store) Backup(dir string) error {
 	if _, err := fs.Stat(dir); err == nil {
 		return fault.Newf(fault.Conflict, "kv.Backup", "%s exists already", dir)
 	}
-	err := fs.MkdirAll(dir, 0o700)
+	m := marker{Epoch: s.ledger.epoch.String(), TakenMs: s.opt.clock()}
+	var err error
+	if m.CaughtUpMs, err = s.caughtUpMs(m.TakenMs); err == nil { // asked before the copy is made
+		err = fs.MkdirAll(dir, 0o700)
+	}
 	if err == nil {
 		err = s.db.Checkpoint(fs.PathJoin(dir, "db"), pebble.WithFlushedWAL())
 	}
@@ -46,7 +50,7 @@ func (s *Store) Backup(dir string) error {
 		err = s.copyFormat(dir)
 	}
 	if err == nil {
-		err = s.writeMarker(dir)
+		err = s.writeMarker(dir, m)
 	}
 	return fault.Wrap(fault.Unavailable, "kv.Backup", err)
 }
@@ -57,9 +61,8 @@ func (s *Store) copyFormat(dir string) error {
 }
 
 // writeMarker makes the copy whole: without it the directory is not recognised as a backup.
-func (s *Store) writeMarker(dir string) error {
-	now := s.opt.clock()
-	b, err := json.Marshal(marker{Epoch: s.ledger.epoch.String(), TakenMs: now, CaughtUpMs: s.caughtUpMs(now)})
+func (s *Store) writeMarker(dir string, m marker) error {
+	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (s *Store) takeRestored() error {
 	fs := s.opt.FS
 	name := fs.PathJoin(s.opt.Dir, markerName)
 	if _, err := fs.Stat(name); err != nil {
-		return nil
+		return s.loadRestored()
 	}
 	m, err := readMarker(fs, name)
 	if err != nil {
@@ -94,7 +97,24 @@ func (s *Store) takeRestored() error {
 		}
 	}
 	s.opt.Log.Info("restored from a backup", "epoch", s.ledger.epoch, "was", m.Epoch)
-	return errors.Join(fs.Remove(name), s.blobs.syncDir(s.opt.Dir))
+	return errors.Join(fs.Remove(name), s.blobs.syncDir(s.opt.Dir), s.loadRestored())
+}
+
+func (s *Store) loadRestored() error {
+	v, err := get(s.db, restoredKey)
+	if err != nil || v == nil {
+		return err
+	}
+	if len(v) != 8 {
+		return errors.New("restore time is malformed")
+	}
+	s.restoredMs.Store(max(1, int64(binary.BigEndian.Uint64(v))))
+	return nil
+}
+
+func (s *Store) clearRestored() error {
+	s.restoredMs.Store(0)
+	return s.db.Delete(restoredKey, pebble.Sync)
 }
 
 func readMarker(fs vfs.FS, name string) (m marker, err error) {

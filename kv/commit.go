@@ -9,8 +9,9 @@ import (
 // committer makes changes durable in groups: whoever comes while a group is being staged or synced waits and goes with the next
 // one. There is no goroutine of its own: the first of those who wait leads the next group.
 type committer struct {
-	l       *ledger
-	syncing chan struct{} // capacity maxSyncing: groups staged and not yet durable
+	l        *ledger
+	unsynced bool          // Options.unsynced
+	syncing  chan struct{} // capacity maxSyncing: groups staged and not yet durable
 
 	mu      sync.Mutex
 	queue   []*request
@@ -36,6 +37,9 @@ func newCommitter(l *ledger) *committer {
 // do runs fn in a transaction and returns when what it changed, and what it found, is durable. bytes is about how much it adds.
 // An fn that fails must have staged nothing; its error is returned as it is. It cannot be called off: it takes about two fsyncs.
 func (c *committer) do(bytes int, fn func(*tx) error) error {
+	if c.unsynced {
+		return c.doUnsynced(fn)
+	}
 	r := &request{fn: fn, bytes: bytes, wake: make(chan bool, 1)}
 	c.mu.Lock()
 	c.queue = append(c.queue, r)
@@ -110,4 +114,25 @@ func (c *committer) handOn() {
 		return
 	}
 	c.queue[0].wake <- true
+}
+
+// doUnsynced is do without the wait: what it changes is lost in a crash until sync is called.
+func (c *committer) doUnsynced(fn func(*tx) error) error {
+	_, _, errs, err := c.l.stage([]func(*tx) error{fn}, func(b *pebble.Batch) error { return c.l.db.Apply(b, pebble.NoSync) })
+	if err == nil {
+		err = errs[0]
+	}
+	return err
+}
+
+// sync makes all that was committed durable.
+func (c *committer) sync() error {
+	c.l.mu.Lock()
+	staged := c.l.staged
+	c.l.mu.Unlock()
+	err := c.l.db.LogData(nil, pebble.Sync)
+	if err == nil {
+		c.l.synced(staged)
+	}
+	return err
 }

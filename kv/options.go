@@ -33,6 +33,8 @@ type Options struct {
 	clock func() int64          // Unix milliseconds; nil means the wall clock
 	draw  func() replica.Origin // nil draws at random
 	rules replica.Rules
+
+	unsynced bool // commits are visible at once and durable when a test says so
 }
 
 func (o *Options) fill() error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,6 +25,9 @@ type Store struct {
 	commits *committer
 	blobs   *blobs
 	cursors cursors
+
+	members    atomic.Pointer[[]Member] // the others; replaced whole
+	restoredMs atomic.Int64             // what a restored backup had caught up to; 0 when that does not matter (any more)
 
 	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
 	coverage *replica.Coverage
@@ -67,6 +71,7 @@ func (s *Store) open() error {
 	}
 	if s.ledger, err = openLedger(s.db, s.opt.clock, s.opt.draw, s.opt.QuotaBytes, s.opt.rules); err == nil {
 		s.commits = newCommitter(s.ledger)
+		s.commits.unsynced = s.opt.unsynced
 		s.blobs, err = openBlobs(fs, fs.PathJoin(s.opt.Dir, "blobs"))
 	}
 	if err == nil {

@@ -42,8 +42,9 @@ type outcome struct {
 	returned int // would have been beaten by a tombstone that was forgotten
 }
 
-// apply stages one unit of a peer's feed: its records, then the position in that feed, then the vector.
-func (t *tx) apply(u replica.Unit) (outcome, error) {
+// apply stages one unit of a peer's feed: its records, then the position in that feed, then the vector. liveMs is the peer's
+// clock at a live mark, else 0.
+func (t *tx) apply(u replica.Unit, liveMs int64) (outcome, error) {
 	var out outcome
 	for i := range u.Changes {
 		v, returned, err := t.applyOne(&u.Changes[i])
@@ -56,8 +57,15 @@ func (t *tx) apply(u replica.Unit) (outcome, error) {
 		}
 	}
 	t.merge(u.Vector)
+	if liveMs == 0 { // keep the last one
+		was, err := t.l.readOf(u.Peer)
+		if err != nil {
+			return out, err
+		}
+		liveMs = was.liveMs
+	}
 	t.keyBuf = numKey(t.keyBuf[:0], prefixRead, uint64(u.Peer))
-	return out, t.b.Set(t.keyBuf, numKey(nil, 0, u.Pos)[1:], nil)
+	return out, t.b.Set(t.keyBuf, readState{u.Pos, liveMs}.append(nil), nil)
 }
 
 func (t *tx) applyOne(c *replica.Change) (v replica.Verdict, returned bool, err error) {
