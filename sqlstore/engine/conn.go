@@ -137,7 +137,7 @@ func (c *Conn) fence() error {
 		sqlite3.LIMIT_LENGTH:              max(4<<20, sqlBytes), // of a value and of a stored row
 		sqlite3.LIMIT_VARIABLE_NUMBER:     codec.MaxParams,
 		sqlite3.LIMIT_ATTACHED:            0,
-		sqlite3.LIMIT_EXPR_DEPTH:          100,
+		sqlite3.LIMIT_EXPR_DEPTH:          1000,
 		sqlite3.LIMIT_TRIGGER_DEPTH:       100,
 		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 1000, // matching takes time in the product of both lengths
 		sqlite3.LIMIT_WORKER_THREADS:      0,
