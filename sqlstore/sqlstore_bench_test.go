@@ -105,14 +105,12 @@ func rawRun(b *testing.B, s *sqlite3.Stmt, params []codec.Value) (rows int) {
 			s.BindText(i+1, p.Bytes())
 		}
 	}
-	var kept []any
 	for s.Step() {
 		rows++
 		row := make([]any, s.ColumnCount())
 		if err := s.Columns(row...); err != nil {
 			b.Fatal(err)
 		}
-		kept = append(kept, row)
 	}
 	if err := s.Reset(); err != nil {
 		b.Fatal(err)

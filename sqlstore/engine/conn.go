@@ -28,6 +28,8 @@ type Options struct {
 	MaxBytes  int64         // size over which the database does not grow, 0 means 1 GiB
 	Wait      time.Duration // for a lock of another connection, 0 means 1 s
 	Grow      func() error  // asked before a statement that may make the database larger; nil allows
+
+	vfs string // a file system of SQLite that tests registered
 }
 
 // MaxScriptBytes is the largest migration file (sql §7).
@@ -71,6 +73,9 @@ func Open(opt Options) (c *Conn, err error) {
 		mode = "rwc"
 	}
 	name := url.URL{Scheme: "file", Path: opt.Path, RawQuery: "mode=" + mode}
+	if opt.vfs != "" {
+		name.RawQuery += "&vfs=" + opt.vfs
+	}
 	c.db, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), opt.MaxMemory), name.String())
 	if err != nil {
 		return c, err
