@@ -144,13 +144,16 @@ func (c *Conn) fence() error {
 		sqlite3.LIMIT_ATTACHED:            0,
 		sqlite3.LIMIT_EXPR_DEPTH:          1000,
 		sqlite3.LIMIT_TRIGGER_DEPTH:       100,
-		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 1000, // matching takes time in the product of both lengths
+		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 500, // matching takes time in the product of both lengths
 		sqlite3.LIMIT_WORKER_THREADS:      0,
 	} {
 		c.db.Limit(limit, n)
 		if got := c.db.Limit(limit, -1); got != n {
 			return fmt.Errorf("limit %d is %d, not %d", limit, got, n)
 		}
+	}
+	if err := c.replaceFunctions(); err != nil {
+		return fmt.Errorf("replace functions: %w", err)
 	}
 	c.modules = map[string]bool{}
 	err := c.scan(context.Background(), Host, "PRAGMA module_list", nil, func(row []codec.Value) error {
