@@ -172,8 +172,12 @@ func (s *Store) afterWrite(db *database, err error) {
 	}
 }
 
-// failed closes a connection that must not be used again and reports whether it did.
+// failed closes a connection that must not be used again, or that has taken much memory, and reports whether it did.
 func (s *Store) failed(db *database, c *engine.Conn, err error) bool {
+	if c.Large() && !c.Broken() {
+		s.closeQuietly(db, c)
+		return true
+	}
 	if !c.Broken() {
 		return false
 	}

@@ -167,11 +167,12 @@ func (s *Store) applyFile(ctx context.Context, db *database, files []MigrationFi
 		}
 		return appendLedger(run, c, n, Entry{f.Path, f.SHA256})
 	})
+	told := err
 	if err == nil && c.Pages() >= checkpointPages {
 		s.opt.Metrics.checkpoints.Inc()
-		err = c.Checkpoint()
+		told = c.Checkpoint() // the file is applied, whatever becomes of the log
 	}
-	if !s.failed(db, c, err) {
+	if !s.failed(db, c, told) {
 		s.closeQuietly(db, c)
 	}
 	return migrationError(op, f.Path, err)

@@ -188,13 +188,13 @@ func TestQuota(t *testing.T) {
 func TestNearlyFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, Options{Dir: dir})
-	d := s.newTestDatabase(t, "a", "CREATE TABLE t(x); INSERT INTO t VALUES(1),(2)")
+	s.newTestDatabase(t, "a", "CREATE TABLE t(x); INSERT INTO t VALUES(1),(2)")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	full := disk.NewSpace(disk.SpaceOptions{Dir: dir, Free: func(string) (uint64, error) { return 1, nil }})
 	s = openStore(t, Options{Dir: dir, Space: full})
-	d = s.Database("a", 1)
+	d := s.Database("a", 1)
 	_, err := d.Execute(t.Context(), stmt("INSERT INTO t VALUES(3)"))
 	wantNamed(t, err, codec.ErrBackend)
 	wantNamed(t, s.Create(t.Context(), "b", 1), codec.ErrBackend)

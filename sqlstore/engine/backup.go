@@ -20,17 +20,32 @@ func (c *Conn) Backup(ctx context.Context, path string) (err error) {
 		return errBroken(op)
 	}
 	defer c.guard(op, &err)
+	// One snapshot, so that writers do not make the copy start again.
+	return c.Snapshot(ctx, func() error { return c.copyTo(ctx, path) })
+}
+
+// Snapshot runs fn while the connection sees one state of the database. fn reads with Scan of the same connection.
+func (c *Conn) Snapshot(ctx context.Context, fn func() error) (err error) {
+	const op = "sqlstore.Snapshot"
+	if c.broken {
+		return errBroken(op)
+	}
+	defer c.guard(op, &err)
 	defer func() {
 		err = c.translate(ctx, op, err)
 		c.rollback()
 	}()
-	// An open read transaction holds one snapshot, so that writers do not make the copy start again.
 	if err := c.control("BEGIN"); err != nil {
 		return err
 	}
 	if err := c.scan(ctx, Host, "SELECT 1 FROM sqlite_schema LIMIT 1", nil, func([]codec.Value) error { return nil }); err != nil {
 		return err
 	}
+	return fn()
+}
+
+func (c *Conn) copyTo(ctx context.Context, path string) error {
+	const op = "sqlstore.Backup"
 	to := url.URL{Scheme: "file", Path: path}
 	b, err := c.db.BackupInit("main", to.String())
 	if err != nil {

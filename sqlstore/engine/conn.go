@@ -28,6 +28,8 @@ type Options struct {
 	MaxBytes  int64         // size over which the database does not grow, 0 means 1 GiB
 	Wait      time.Duration // for a lock of another connection, 0 means 1 s
 	Grow      func() error  // asked before a statement that may make the database larger; nil allows
+
+	vfs string // a file system of SQLite that tests registered
 }
 
 // MaxScriptBytes is the largest migration file (sql §7).
@@ -43,6 +45,7 @@ type Conn struct {
 	cache   cache
 	pages   int // frames of the write-ahead log after the last commit
 	broken  bool
+	large   bool
 	begin   map[string]*sqlite3.Stmt // transaction control, by text
 }
 
@@ -71,6 +74,9 @@ func Open(opt Options) (c *Conn, err error) {
 		mode = "rwc"
 	}
 	name := url.URL{Scheme: "file", Path: opt.Path, RawQuery: "mode=" + mode}
+	if opt.vfs != "" {
+		name.RawQuery += "&vfs=" + opt.vfs
+	}
 	c.db, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), opt.MaxMemory), name.String())
 	if err != nil {
 		return c, err
@@ -98,10 +104,8 @@ func (c *Conn) configure() error {
 	if err := c.db.BusyTimeout(c.opt.Wait); err != nil {
 		return err
 	}
-	for _, s := range settings {
-		if err := c.db.Exec(s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
+	if err := c.db.Exec(strings.Join(settings, ";")); err != nil {
+		return fmt.Errorf("configure: %w", err)
 	}
 	if err := c.fence(); err != nil {
 		return err
@@ -137,15 +141,18 @@ func (c *Conn) fence() error {
 		sqlite3.LIMIT_LENGTH:              max(4<<20, sqlBytes), // of a value and of a stored row
 		sqlite3.LIMIT_VARIABLE_NUMBER:     codec.MaxParams,
 		sqlite3.LIMIT_ATTACHED:            0,
-		sqlite3.LIMIT_EXPR_DEPTH:          100,
+		sqlite3.LIMIT_EXPR_DEPTH:          1000,
 		sqlite3.LIMIT_TRIGGER_DEPTH:       100,
-		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 1000, // matching takes time in the product of both lengths
+		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 500, // matching takes time in the product of both lengths
 		sqlite3.LIMIT_WORKER_THREADS:      0,
 	} {
 		c.db.Limit(limit, n)
 		if got := c.db.Limit(limit, -1); got != n {
 			return fmt.Errorf("limit %d is %d, not %d", limit, got, n)
 		}
+	}
+	if err := c.replaceFunctions(); err != nil {
+		return fmt.Errorf("replace functions: %w", err)
 	}
 	c.modules = map[string]bool{}
 	err := c.scan(context.Background(), Host, "PRAGMA module_list", nil, func(row []codec.Value) error {
@@ -164,23 +171,17 @@ func (c *Conn) verify() error {
 	if c.opt.Scripts {
 		keys = codec.Integer(0)
 	}
-	for pragma, want := range map[string]codec.Value{
-		"journal_mode": codec.Text("wal"), "synchronous": codec.Integer(2), "page_size": codec.Integer(PageBytes),
-		"encoding": codec.Text("UTF-8"), "temp_store": codec.Integer(2), "foreign_keys": keys,
-	} {
-		var got codec.Value
-		err := c.scan(context.Background(), Host, "PRAGMA "+pragma, nil, func(row []codec.Value) error {
-			got = row[0]
+	want := []codec.Value{codec.Text("wal"), codec.Integer(2), codec.Integer(PageBytes), codec.Text("UTF-8"), codec.Integer(2), keys}
+	return c.scan(context.Background(), Host, `SELECT j.journal_mode, s.synchronous, p.page_size, e.encoding, t.temp_store, f.foreign_keys
+		FROM pragma_journal_mode j, pragma_synchronous s, pragma_page_size p, pragma_encoding e, pragma_temp_store t, pragma_foreign_keys f`, nil,
+		func(row []codec.Value) error {
+			for i, v := range row {
+				if v != want[i] {
+					return fmt.Errorf("setting %d is %v %q, not as set", i, v.Int64(), v.Bytes())
+				}
+			}
 			return nil
 		})
-		if err != nil {
-			return fmt.Errorf("read %s: %w", pragma, err)
-		}
-		if got != want {
-			return fmt.Errorf("%s is %v %q, not as set", pragma, got.Int64(), got.Bytes())
-		}
-	}
-	return nil
 }
 
 // Close frees the connection. A transaction that is still open is rolled back. The last connection of a database moves its
@@ -206,6 +207,10 @@ func (c *Conn) Close() (err error) {
 
 // Broken reports whether the connection must be closed and opened anew.
 func (c *Conn) Broken() bool { return c.broken }
+
+// Large reports whether the connection ran something that may have taken much memory. SQLite keeps what it took, up to
+// Options.MaxMemory, until the connection is closed.
+func (c *Conn) Large() bool { return c.large }
 
 // Pages returns the frames that the write-ahead log held after the last commit of this connection.
 func (c *Conn) Pages() int { return c.pages }

@@ -7,6 +7,7 @@
 //	call.go       Execute and Query: whole transactions, checked before they commit
 //	run.go        one compiled statement: bind, step, measure
 //	script.go     a file of many statements, split by SQLite's own parser
+//	function.go   functions of SQLite's in linear time, as a running function cannot be interrupted
 //	scan.go       rows without limits, for operators and the host
 //	backup.go     online copies through the backup API; the check of a file's integrity
 //	fault.go      SQLite's codes to the names of sql §2

@@ -133,3 +133,18 @@ func TestStorageClassesAreExact(t *testing.T) {
 		t.Errorf("%q %v", r.Columns, r.Rows)
 	}
 }
+
+// A connection that ran something large is known, so that it can be replaced; ordinary statements do not make one large.
+func TestLarge(t *testing.T) {
+	c := open(t, Options{}, schema)
+	for range 50 {
+		must(t)(execute(c, "INSERT INTO t(v) VALUES(zeroblob(100000))"))
+	}
+	if c.Large() {
+		t.Error("large after small statements")
+	}
+	must(t)(query(c, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<300000) SELECT count(DISTINCT i) FROM n"))
+	if !c.Large() {
+		t.Error("not large after 300,000 rows were told apart")
+	}
+}

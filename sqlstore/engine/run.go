@@ -10,6 +10,13 @@ import (
 
 const opRun = "sqlstore.Run"
 
+// From these on a statement's values and rows, or its sorting and grouping, may have taken megabytes. It took so long that
+// another connection (about 1 ms) adds little.
+const (
+	largeBytes = 4 << 20
+	largeSteps = 1_000_000 // of SQLite's virtual machine: some 50 ms
+)
+
 // run binds and runs a compiled statement to its end and returns its measured result. The statement is reset afterwards,
 // whatever happened. ctx interrupts it.
 func (c *Conn) run(ctx context.Context, mode Mode, st *compiled, params []codec.Value, meter *codec.Meter) (r codec.Result, err error) {
@@ -28,7 +35,9 @@ func (c *Conn) run(ctx context.Context, mode Mode, st *compiled, params []codec.
 			err = rerr
 		}
 	}()
+	out := meter.Used()
 	for i, p := range params {
+		out -= len(p.Bytes())
 		if err := bind(st.stmt, i+1, p); err != nil {
 			return r, err
 		}
@@ -42,7 +51,9 @@ func (c *Conn) run(ctx context.Context, mode Mode, st *compiled, params []codec.
 		})
 		defer c.db.PreUpdateHook(nil)
 	}
-	if err := c.rows(st, &r, meter); err != nil {
+	err = c.rows(st, &r, meter)
+	c.large = c.large || meter.Used()-out > largeBytes || st.stmt.Status(sqlite3.STMTSTATUS_VM_STEP, true) > largeSteps
+	if err != nil {
 		return r, err
 	}
 	if !st.readOnly && c.db.TotalChanges() != total { // after EXPLAIN it still has the count of an earlier statement

@@ -69,6 +69,9 @@ func (c *Conn) Script(ctx context.Context, mode Mode, text string) (err error) {
 // scriptStatement runs the first statement of rest and returns its length, 0 when rest holds none.
 func (c *Conn) scriptStatement(ctx context.Context, mode Mode, rest string) (int, error) {
 	for window := firstWindow; ; window *= 2 {
+		if window >= 2*MaxScriptBytes {
+			return 0, codec.ErrSQL.Newf("sqlstore.Script", "a statement is over %d bytes", MaxScriptBytes)
+		}
 		shown := rest[:min(window, len(rest))]
 		c.mode, c.facts = mode, facts{}
 		s, tail, err := c.db.Prepare(shown)
