@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	worlds         = 100 // stores, each crashed several times
-	queuesPerWorld = 100 // each has its own rules, messages and handlers: its own history
+	worlds         = 50  // stores, each crashed several times
+	queuesPerWorld = 200 // each has its own rules, messages and handlers: its own history
 	crashes        = 3   // of a world
 )
 
@@ -209,7 +209,7 @@ func (w *world) life(mem *vfs.MemFS, last bool) *vfs.MemFS {
 	sends.Wait()
 	pass(time.Minute)
 	if last {
-		pass(2 * time.Hour)
+		pass(5 * time.Minute)
 		synctest.Wait()
 		w.verify(s)
 	}
@@ -267,6 +267,11 @@ func (w *world) verify(s *Store) {
 		st, err := s.Stats(w.t.Context(), queueRef(q))
 		if err != nil || st.Waiting != 0 || st.InFlight != 0 || st.Bytes != 0 {
 			w.t.Errorf("queue %d is not empty: %+v, %v", q, st, err)
+		}
+		for _, class := range []byte{messageClass, dueClass, leaseClass} {
+			if n := keysOf(w.t, s, class, queueRef(q).UID); n != 0 {
+				w.t.Errorf("queue %d leaks %d keys of class %c", q, n, class)
+			}
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (l *lab) empty(ref Ref) {
 		l.t.Errorf("the queue holds %+v", st)
 	}
 	for _, class := range []byte{messageClass, dueClass, leaseClass} {
-		if n := l.keys(class, l.s.find(ref.UID).num); n != 0 {
+		if n := keysOf(l.t, l.s, class, ref.UID); n != 0 {
 			l.t.Errorf("%d keys of class %c are left", n, class)
 		}
 	}

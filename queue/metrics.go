@@ -35,7 +35,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		delivered:   f.Counter("messages_delivered_total", "Messages handed to a handler, redeliveries included."),
 		seconds:     f.Histogram("delivery_seconds", "Time a handler held a batch."),
 		settled: f.CounterBy("messages_settled_total", "What became of messages that were delivered or ran out of time.", "as",
-			"acknowledged", "retried", "returned", "dead_letter", "dropped", "expired"),
+			"acknowledged", "retried", "returned", "dead_letter", "dropped", "expired", "redriven"),
 		panics:  f.Counter("panics_total", "Bugs caught at the delivery boundary."),
 		unmoved: f.Counter("dead_letters_held_total", "Times an exhausted message was kept because its dead-letter queue is not here."),
 		corrupt: f.Counter("unreadable_records_total", "Records that could not be read and were left as they are."),
