@@ -53,7 +53,7 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
 		Inspect: exportsByText,
-		OnPlan: n.onPlan,
+		OnPlan:  n.onPlan,
 	}
 	if change != nil {
 		change(&opt)

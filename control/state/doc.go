@@ -14,6 +14,7 @@
 //	access.go    tokens, roles, Spaces
 //	sweep.go     retention
 //	snapshot.go  the encoded whole
+//	decode.go    a snapshot's lines, decoded on every core
 //	key.go       composite keys
 //
 // Invariants: Apply is deterministic: no clock, no randomness, no map order, no I/O; the command carries ids and times.
