@@ -21,6 +21,7 @@ import (
 	"edged/node/certs"
 	"edged/router"
 	"edged/sandbox"
+	"edged/sandbox/prelude"
 )
 
 // Node is one edge node in this process. New takes what it needs, Run serves; use it once.
@@ -175,6 +176,7 @@ func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.router.Publish, n.log)
+	n.versions.facades = prelude.Digest() // also of a last plan from another program, before control has judged it
 	if n.control, err = control.Open(n.controlOptions()); err != nil {
 		return err
 	}

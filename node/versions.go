@@ -35,6 +35,7 @@ type versions struct {
 	publish func(*table.Table)
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
+	facades string          // the set that this program carries; a version of another one is not run
 
 	retirements sync.WaitGroup
 
@@ -66,7 +67,7 @@ func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (
 
 func (v *versions) load(pv *plan.Version) *loadedVersion {
 	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}, ready: pv.Ready}
-	if !pv.Ready {
+	if !pv.Ready || v.facades != "" && pv.Sealed != "" && pv.Sealed != v.facades {
 		lv.err = errNotReady
 		return lv
 	}

@@ -24,6 +24,7 @@ const (
 	AddToken       Kind = "token"   // idempotent by token id
 	RemoveToken    Kind = "revoke"  //
 	Found          Kind = "founded" // secrets of a new control state, written once
+	Carry          Kind = "carry"   // which facade sets this program has
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -66,6 +67,8 @@ type Command struct {
 
 	Token  *Token `json:"token,omitempty"`
 	Secret []byte `json:"secret,omitempty"`
+
+	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

@@ -30,6 +30,8 @@ type head struct {
 	Last   int64  `json:"last"`
 	Births uint64 `json:"births"`
 	Secret []byte `json:"secret,omitempty"`
+
+	Facades []string `json:"facades,omitempty"`
 }
 
 type replayRow struct {
@@ -62,7 +64,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	lines := 0
 	put := func(e entry) bool { lines++; return enc.Encode(e) == nil } // a buffered writer keeps its first error
-	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret}})
+	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret, f.t.facades}})
 	each(f.t.resources, func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
 	each(f.t.operations, func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
 	each(f.t.replays, func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
@@ -109,7 +111,7 @@ func (s *State) load(e *entry) error {
 		if e.Head.Format > snapshotFormat {
 			return fmt.Errorf("format %d is newer than this program's %d", e.Head.Format, snapshotFormat)
 		}
-		s.last, s.births, s.secret = e.Head.Last, e.Head.Births, e.Head.Secret
+		s.last, s.births, s.secret, s.facades = e.Head.Last, e.Head.Births, e.Head.Secret, e.Head.Facades
 	case e.Resource != nil:
 		s.loadResource(e.Resource)
 	case e.Operation != nil:
