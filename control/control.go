@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,8 @@ type Control struct {
 	secrets    *secrets
 	artifacts  *artifact.Store
 	log        *raftlog.Store
-	raft       *raft.Raft
+	startRaft  func() error // restores the last snapshot and starts the one voter
+	raft       *raft.Raft   // nil before Run
 	saved      *plan.Store
 	last       *plan.Plan // what saved had at the start; the publisher's once Run was called
 	handler    http.Handler
@@ -53,8 +55,8 @@ type Control struct {
 	working map[string]work // Operations in the runner's hands
 }
 
-// Open opens or makes the control state in opt.Dir, which no other process may have open. The state catches up with its
-// log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
+// Open opens or makes the control state in opt.Dir, which no other process may have open. The state is read and catches up with
+// its log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
 func Open(opt Options) (*Control, error) { return open(opt, form.Builtin()) }
 
 func open(opt Options, drivers form.Table) (*Control, error) {
@@ -107,8 +109,8 @@ func (c *Control) openPlan(dir string) (err error) {
 	return nil
 }
 
-// openLog starts raft with this node as its only voter. The state is restored from the last snapshot here; the entries
-// after it follow once the voter has elected itself.
+// openLog opens raft's files and finds out whether this node is the voter that they know. Nothing of the state is read here: that
+// takes long for a large one, and serving does not wait for it.
 func (c *Control) openLog(dir string) error {
 	log, err := raftlog.Open(raftlog.Options{Dir: filepath.Join(dir, "log"), Log: c.opt.Log})
 	if err != nil {
@@ -134,28 +136,22 @@ func (c *Control) openLog(dir string) error {
 			return fail("found log", err)
 		}
 	}
-	if c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport); err != nil {
-		return fail("start log", err)
+	reading := *conf
+	reading.NoSnapshotRestoreOnStart = true
+	voters, err := raft.GetConfiguration(&reading, c.machine, log, log, snaps, transport)
+	if err != nil {
+		return fail("read voters", err)
+	}
+	// A log of which this node is no voter would wait for an election for ever.
+	if !slices.ContainsFunc(voters.Servers, func(s raft.Server) bool { return s.ID == conf.LocalID }) {
+		return errors.Join(fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, conf.LocalID), log.Close())
 	}
 	c.log = log
-	if err := c.checkMember(conf.LocalID); err != nil {
-		return errors.Join(err, c.raft.Shutdown().Error(), log.Close())
+	c.startRaft = func() (err error) {
+		c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport)
+		return fault.Wrap(fault.Unavailable, "control.Run", err)
 	}
 	return nil
-}
-
-// checkMember refuses a log of which this node is no voter: it would wait for an election for ever.
-func (c *Control) checkMember(id raft.ServerID) error {
-	voters := c.raft.GetConfiguration()
-	if err := voters.Error(); err != nil {
-		return fault.Wrap(fault.Unavailable, "control.Open", err)
-	}
-	for _, s := range voters.Configuration().Servers {
-		if s.ID == id {
-			return nil
-		}
-	}
-	return fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, id)
 }
 
 // raftConfig has short timeouts: a lone voter hears from nobody, so that waiting only delays its election.
@@ -165,13 +161,13 @@ func raftConfig(id string, snapshotCommands uint64, log hclog.Logger) *raft.Conf
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	conf.CommitTimeout = 5 * time.Millisecond
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotCommands, snapshotCommands
-	conf.SnapshotInterval = 30 * time.Second
+	conf.SnapshotInterval = 5 * time.Second // with the threshold it bounds what a restart has to apply again
 	conf.Logger = log
 	conf.NoLegacyTelemetry = true
 	return conf
 }
 
-// Run elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
+// Run reads the state, elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
 // is called once.
 func (c *Control) Run(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
@@ -191,6 +187,9 @@ func (c *Control) Run(ctx context.Context) error {
 // catchUp returns when every acknowledged command is in the state and the state is founded.
 func (c *Control) catchUp(ctx context.Context) error {
 	start := time.Now()
+	if err := c.startRaft(); err != nil {
+		return err
+	}
 	for c.raft.State() != raft.Leader {
 		select {
 		case <-ctx.Done():
@@ -229,7 +228,10 @@ func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
 
 // Close frees what Open took. It is called after Run returned.
 func (c *Control) Close() error {
-	err := c.raft.Shutdown().Error()
+	var err error
+	if c.raft != nil {
+		err = c.raft.Shutdown().Error()
+	}
 	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close()))
 }
 

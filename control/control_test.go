@@ -59,7 +59,7 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
 		Inspect: exportsByText,
-		OnPlan: n.onPlan,
+		OnPlan:  n.onPlan,
 	}
 	if change != nil {
 		change(&opt)

@@ -53,9 +53,11 @@ type Options struct {
 	// ServiceBindings says that workers can call each other here; otherwise a version with service bindings is refused.
 	ServiceBindings bool
 
-	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9). It is recorded
-	// and handed on in plans; that a version of another set is not ready any more is not judged yet.
-	FacadeSet string
+	// FacadeSet identifies what this program offers to workers; a new version is sealed with it (worker-version §9). FacadeSets are
+	// the others that it still carries. A version of any other set is not ready and cannot be selected, and nothing seals it
+	// anew. "" judges no version by its set.
+	FacadeSet  string
+	FacadeSets []string
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
 	Log     *slog.Logger // nil discards

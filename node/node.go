@@ -22,6 +22,7 @@ import (
 	"edged/router"
 	"edged/sandbox"
 	"edged/sandbox/outbound"
+	"edged/sandbox/prelude"
 )
 
 // Node is one edge node in this process. New takes what it needs, Run serves; use it once.
@@ -180,6 +181,7 @@ func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
+	n.versions.facades = prelude.Digest() // also of a last plan from another program, before control has judged it
 	if n.control, err = control.Open(n.controlOptions()); err != nil {
 		return err
 	}

@@ -34,10 +34,12 @@ type versions struct {
 	box     *sandbox.Sandbox
 	open    func(sha256 string) (io.ReadCloser, error)                        // bytes by digest
 	env     func(*plan.Version) ([]binding.Binding, map[string]string, error) // bindings and secrets
+	run     func(*plan.Version, *plan.Bundle) (code, error)                   // runInSandbox; tests put another in its place
 	publish func(*table.Table)
 	byUID   sync.Map // workers as they are served, *table.Worker by UID
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
+	facades string          // the set that this program carries; a version of another one is not run
 
 	retirements sync.WaitGroup
 
@@ -48,12 +50,19 @@ type versions struct {
 	retiring map[string]*retirement
 }
 
+// code is a version's code as the sandbox runs it.
+type code interface {
+	table.Handler
+	// Retire takes nothing new and returns nil when every context has physically ended; what still runs when ctx is done is stopped.
+	Retire(ctx context.Context) error
+}
+
 // loadedVersion is one version of the plan as it is served here.
 type loadedVersion struct {
 	route *table.Version
-	code  *sandbox.Version // nil for a static-only version, and for one that could not be opened
-	ready bool             // as the plan said when it was opened
-	err   error            // why it could not; it is tried again with the next plan
+	code  code  // nil for a static-only version, and for one that could not be opened
+	ready bool  // as the plan said when it was opened
+	err   error // why it could not; it is tried again with the next plan
 }
 
 // retirement is a version on its way out.
@@ -64,13 +73,15 @@ type retirement struct {
 
 func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), env func(*plan.Version) ([]binding.Binding, map[string]string, error),
 	publish func(*table.Table), log *slog.Logger) *versions {
-	return &versions{box: box, open: open, env: env, publish: publish, log: log, base: base, serving: newServing(),
+	v := &versions{box: box, open: open, env: env, publish: publish, log: log, base: base, serving: newServing(),
 		loaded: map[string]*loadedVersion{}, retiring: map[string]*retirement{}}
+	v.run = v.runInSandbox
+	return v
 }
 
 func (v *versions) load(pv *plan.Version) *loadedVersion {
 	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}, ready: pv.Ready}
-	if !pv.Ready {
+	if !pv.Ready || v.facades != "" && pv.Sealed != "" && pv.Sealed != v.facades {
 		lv.err = errNotReady
 		return lv
 	}
@@ -91,27 +102,27 @@ func (v *versions) load(pv *plan.Version) *loadedVersion {
 		lv.err = errNoBundle
 		return lv
 	}
-	if lv.code, lv.err = v.openCode(pv, bundle); lv.err == nil {
-		lv.route.Handler = lv.code
+	code, err := v.run(pv, bundle)
+	if err != nil {
+		lv.err = fmt.Errorf("open version: %w", err)
+		return lv
 	}
+	lv.code, lv.route.Handler = code, code
 	return lv
 }
 
-func (v *versions) openCode(pv *plan.Version, bundle *plan.Bundle) (*sandbox.Version, error) {
+// runInSandbox opens the code of a version.
+func (v *versions) runInSandbox(pv *plan.Version, bundle *plan.Bundle) (code, error) {
 	graph, err := v.graph(bundle)
 	if err != nil {
-		return nil, fmt.Errorf("open version: %w", err)
+		return nil, err
 	}
 	bindings, secrets, err := v.env(pv)
 	if err != nil {
-		return nil, fmt.Errorf("open version: %w", err)
+		return nil, err
 	}
-	code, err := v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
+	return v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
 		Handlers: pv.Handlers, Vars: pv.Vars, Secrets: secrets, Bindings: bindings, SourceDigest: bundle.SHA256})
-	if err != nil {
-		return nil, fmt.Errorf("open version: %w", err)
-	}
-	return code, nil
 }
 
 // graph reads the modules of a bundle. Their sizes were checked when the bundle was verified; their digests are again.
@@ -152,7 +163,9 @@ func (v *versions) assets(a *plan.Bundle) table.Assets {
 	return out
 }
 
-func (v *versions) retireLocked(uid string, code *sandbox.Version) {
+// retireLocked owns a version until its contexts have ended: what runs may go on for the drain limit. A version whose end is not
+// confirmed stays in use for good; only the end of this process proves it then.
+func (v *versions) retireLocked(uid string, code code) {
 	ctx, cancel := context.WithTimeout(v.base, drainLimit)
 	r := &retirement{hurry: cancel, done: make(chan struct{})}
 	before := v.retiring[uid] // a version may be dropped, taken back and dropped again
@@ -160,11 +173,16 @@ func (v *versions) retireLocked(uid string, code *sandbox.Version) {
 	v.retirements.Go(func() { // ends with Retire, which ctx bounds; close waits for it
 		defer cancel()
 		if err := code.Retire(ctx); err != nil {
-			v.log.Error("version not retired", "version", uid, "err", err)
+			v.log.Error("the end of a version is not confirmed; it cannot be deleted before a restart", "version", uid, "err", err)
+			return
 		}
 		if before != nil {
 			before.hurry()
-			<-before.done
+			select {
+			case <-before.done:
+			case <-v.base.Done():
+				return
+			}
 		}
 		v.mu.Lock()
 		if v.retiring[uid] == r {

@@ -20,6 +20,8 @@ type Driver struct {
 	Need rules.Need // of an attachment: what it asks of every weighted version
 	Gate string     // of an attachment: the id of its row in rule 3
 
+	Scope string // names are unique in a tenant, a Space and a scope; "" in v2, where all Forms share one
+
 	Private bool    // takes private inputs
 	Assigns bool    // a create is given an address
 	Proof   bool    // needs control of the host name that the spec claims

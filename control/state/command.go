@@ -31,6 +31,7 @@ const (
 	SetMarker  Kind = "marker"    // Secret is the sealed comparison key
 	Reseal     Kind = "reseal"    // the same values under another key
 	SecretsAre Kind = "secrets"   // whether the sealed values of a Resource can still be opened
+	Carry      Kind = "carry"     // which facade sets this program has
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -75,6 +76,8 @@ type Command struct {
 	Token  *Token      `json:"token,omitempty"`
 	Secret []byte      `json:"secret,omitempty"`
 	Reason InputReason `json:"reason,omitempty"` // of AwaitInput
+
+	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

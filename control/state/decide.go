@@ -101,7 +101,7 @@ func (s *State) decideCreate(c *Command) decision {
 	if v := alone(driver, spec); v != nil {
 		return refuse(v)
 	}
-	if uid, taken := s.names.Get(key(c.Actor.Tenant, c.Space, "", c.Name)); taken {
+	if uid, taken := s.names.Get(key(c.Actor.Tenant, c.Space, driver.Scope, c.Name)); taken {
 		return refusef(rules.NameConflict, "", "the name %s is taken by %s in this Space", c.Name, uid)
 	}
 	d := decision{driver: driver, spec: spec}

@@ -16,6 +16,12 @@ import (
 func (s *State) render(at int64, r *Resource) (plan bool) {
 	set := map[string]bool{r.UID: true}
 	s.affected(r, set)
+	s.renderAll(at, set)
+	return r.driver.Role != rules.Artifact || len(set) > 1
+}
+
+// renderAll renders the live Resources of the set again, in ascending order of UID.
+func (s *State) renderAll(at int64, set map[string]bool) {
 	uids := make([]string, 0, len(set))
 	for uid := range set {
 		uids = append(uids, uid)
@@ -27,7 +33,6 @@ func (s *State) render(at int64, r *Resource) (plan bool) {
 			s.put(at, cur, seen)
 		}
 	}
-	return r.driver.Role != rules.Artifact || len(set) > 1
 }
 
 // aggregates gathers each worker's aggregate once in a pass, or a worker with many attachments would cost their square.

@@ -26,6 +26,8 @@ type tables struct {
 	secret []byte // made once; signs cursors
 	marker []byte // sealed key of the marks of private inputs
 
+	facades []string // sets that the program carries, ascending; nil: nobody told, and none is judged
+
 	resources  *btree.Map[string, *Resource]  // UID
 	operations *btree.Map[string, *Operation] // id
 	replays    *btree.Map[string, *replay]    // key(lane, tenant, principal, scope, key)
@@ -92,6 +94,8 @@ func (s *State) Apply(c *Command) Outcome {
 		s.addToken(c.Token)
 	case RemoveToken:
 		s.removeToken(c.Token)
+	case Carry:
+		return Outcome{Plan: s.carry(c)}
 	case Found:
 		if s.secret == nil {
 			s.secret = c.Secret

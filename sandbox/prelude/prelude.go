@@ -5,6 +5,7 @@
 //	20…77-*.js       events, streams, web classes; each file one matter
 //	80-timers.js     setTimeout and its kin
 //	85-global.js     the global object: errors and rejections that belong to nobody, navigator, performance
+//	85-bindings.js … 89-fetch.js  the objects in env, and what a worker sends
 //	90-dispatch.js   the host's entries
 //	prelude.go       all of it as one script
 //
