@@ -164,6 +164,8 @@ func (c *Control) sweep(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			c.expireInputs()
+			c.flushUses(now)
+			c.audit.sync()
 			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
 				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
 				if err != nil {

@@ -6,6 +6,7 @@
 //	wire.go       both sides of every seam
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
 //	identity.go   node.id and run.json
+//	restore.go    the data directory of an empty node, made of a backup
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority
 //

@@ -174,7 +174,7 @@ func (n *Node) openRouter() (err error) {
 func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
-	n.versions = newVersions(loading, n.box, n.openBlob, n.router.Publish, n.log)
+	n.versions = newVersions(loading, n.box, n.openBlob, n.unseal, n.router.Publish, n.log)
 	if n.control, err = control.Open(n.controlOptions()); err != nil {
 		return err
 	}

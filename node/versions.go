@@ -31,7 +31,8 @@ const openAtOnce = 2
 // versions is what of the plan is loaded here. apply is called by one goroutine at a time, the rest by any.
 type versions struct {
 	box     *sandbox.Sandbox
-	open    func(sha256 string) (io.ReadCloser, error) // bytes by digest
+	open    func(sha256 string) (io.ReadCloser, error)     // bytes by digest
+	secrets func(*plan.Version) (map[string]string, error) // values of sensitive variables
 	publish func(*table.Table)
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
@@ -56,8 +57,9 @@ type retirement struct {
 	done  chan struct{}      // closed when every context has physically ended
 }
 
-func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), publish func(*table.Table), log *slog.Logger) *versions {
-	return &versions{box: box, open: open, publish: publish, log: log, base: base,
+func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), secrets func(*plan.Version) (map[string]string, error),
+	publish func(*table.Table), log *slog.Logger) *versions {
+	return &versions{box: box, open: open, secrets: secrets, publish: publish, log: log, base: base,
 		loaded: map[string]*loadedVersion{}, retiring: map[string]*retirement{}}
 }
 
@@ -128,10 +130,14 @@ func (v *versions) load(pv *plan.Version) *loadedVersion {
 	if pv.Bundle == nil {
 		return lv
 	}
+	var secrets map[string]string
 	graph, err := v.graph(pv.Bundle)
 	if err == nil {
+		secrets, err = v.secrets(pv)
+	}
+	if err == nil {
 		lv.code, err = v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
-			Handlers: pv.Handlers, Vars: pv.Vars, SourceDigest: pv.Bundle.SHA256})
+			Handlers: pv.Handlers, Vars: pv.Vars, Secrets: secrets, SourceDigest: pv.Bundle.SHA256})
 	}
 	if err != nil {
 		lv.err = fmt.Errorf("open version: %w", err)

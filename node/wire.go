@@ -35,6 +35,7 @@ func (n *Node) controlOptions() control.Options {
 		Space:           n.space,
 		InUse:           n.versions.inUse,
 		Retire:          n.versions.retire,
+		BackupFiles:     backupFiles,
 		FacadeSet:       prelude.Digest(),
 		Log:             n.log,
 		Metrics:         control.NewMetrics(n.registry),
@@ -76,6 +77,9 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 	}
 	return blob.File, nil // an *os.File, which the router sends without a copy
 }
+
+// unseal opens the sensitive variables of a version of the plan.
+func (n *Node) unseal(v *plan.Version) (map[string]string, error) { return n.control.Secrets(v) }
 
 // routes is the set of names that the plan routes, for the certificates of the public listener. Safe for concurrent use.
 type routes struct {

@@ -23,6 +23,7 @@ const (
 	Sweep          Kind = "sweep"   // retention
 	AddToken       Kind = "token"   // idempotent by token id
 	RemoveToken    Kind = "revoke"  //
+	UseTokens      Kind = "used"    // when tokens were last used
 	Found          Kind = "founded" // secrets of a new control state, written once
 
 	AwaitInput Kind = "await"     // queued to waiting_input: the transfer values are gone
@@ -70,10 +71,11 @@ type Command struct {
 	Message string      `json:"message,omitempty"`
 	Index   *form.Index `json:"index,omitempty"`
 
-	Token  *Token      `json:"token,omitempty"`
-	Secret []byte      `json:"secret,omitempty"`
-	Reason InputReason `json:"reason,omitempty"` // of AwaitInput
-	Lost   bool        `json:"lost,omitempty"`   // of SecretsAre
+	Token  *Token           `json:"token,omitempty"`
+	Used   map[string]int64 `json:"used,omitempty"` // of UseTokens: by id, Unix ms
+	Secret []byte           `json:"secret,omitempty"`
+	Reason InputReason      `json:"reason,omitempty"` // of AwaitInput
+	Lost   bool             `json:"lost,omitempty"`   // of SecretsAre
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

@@ -91,6 +91,8 @@ func (s *State) Apply(c *Command) Outcome {
 		s.addToken(c.Token)
 	case RemoveToken:
 		s.removeToken(c.Token)
+	case UseTokens:
+		s.useTokens(c.Used)
 	case Found:
 		if s.secret == nil {
 			s.secret = c.Secret
