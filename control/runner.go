@@ -9,6 +9,7 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // Backoff of an effect that could not be done now.
@@ -98,10 +99,12 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	if cur == nil || cur.Status.Terminal() || !c.hasInputs(cur) {
 		return
 	}
+	faultpoint.Hit("control.dispatch")
 	if !c.tell(&state.Command{Kind: state.StartOperation, Operation: op.ID}) {
 		pause(ctx, firstRetry)
 		return
 	}
+	faultpoint.Hit("control.dispatched")
 	if cur = c.state.Operation(op.ID); cur == nil || cur.Status != state.Running {
 		return // its values expired at this moment
 	}
@@ -111,8 +114,10 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 			return
 		}
 		if err == nil {
+			faultpoint.Hit("control.done")
 			end.Kind, end.Operation = state.EndOperation, op.ID
 			if c.tell(end) {
+				faultpoint.Hit("control.ended")
 				return
 			}
 		} else {
