@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -42,7 +41,7 @@ func (c *Control) bootstrap() error {
 		return nil
 	}
 	_, err = c.submit(&state.Command{Kind: state.AddToken, Token: &state.Token{
-		ID: "t-" + randomID(), Hash: state.TokenHash(secret), Tenant: "default", Principal: "bootstrap",
+		ID: "t-" + randomID(), Hash: state.TokenHash(secret), Tenant: homeTenant, Principal: "bootstrap",
 		Role: state.Operator, CreatedAt: time.Now().UnixMilli(),
 	}})
 	return err
@@ -79,15 +78,3 @@ func (o *Options) facades() []string {
 }
 
 func newSecret() string { return "edged_" + rand.Text() + rand.Text() }
-
-func (c *Control) addToken(_ context.Context, t state.Token) (*state.Token, string, error) {
-	secret := newSecret()
-	t.ID, t.Hash, t.CreatedAt = "t-"+randomID(), state.TokenHash(secret), time.Now().UnixMilli()
-	_, err := c.submit(&state.Command{Kind: state.AddToken, Token: &t})
-	return &t, secret, err
-}
-
-func (c *Control) removeToken(_ context.Context, id string) error {
-	_, err := c.submit(&state.Command{Kind: state.RemoveToken, Token: &state.Token{ID: id}})
-	return err
-}

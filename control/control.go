@@ -50,6 +50,8 @@ type Control struct {
 	inspect turns         // as many as modules may be held in memory for
 	plans   published
 	endings endings
+	audit   *recorder
+	used    uses
 
 	mu      sync.Mutex      // guards the field below
 	working map[string]work // Operations in the runner's hands
@@ -80,20 +82,25 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
 		return nil, err
 	}
-	c.machine = newMachine(&c.opt, c.state, &c.endings)
+	if c.audit, err = openRecorder(filepath.Join(dir, "audit"), opt.Log); err != nil {
+		return nil, err
+	}
+	c.machine = newMachine(&c.opt, c.state, &c.endings, c.audit)
 	c.artifacts, err = artifact.Open(artifact.Options{
 		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Space: opt.Space, Log: opt.Log,
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.audit.close())
 	}
 	if err := c.openPlan(filepath.Join(dir, "plan")); err != nil {
-		return nil, errors.Join(err, c.artifacts.Close())
+		return nil, errors.Join(err, c.artifacts.Close(), c.audit.close())
 	}
-	if err := c.openLog(dir); err != nil {
-		return nil, errors.Join(err, c.saved.Close(), c.artifacts.Close())
+	if c.handler, err = c.newHandler(); err == nil {
+		err = c.openLog(dir)
 	}
-	c.handler = c.newHandler()
+	if err != nil {
+		return nil, errors.Join(err, c.saved.Close(), c.artifacts.Close(), c.audit.close())
+	}
 	return c, nil
 }
 
@@ -232,20 +239,25 @@ func (c *Control) Close() error {
 	if c.raft != nil {
 		err = c.raft.Shutdown().Error()
 	}
-	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close()))
+	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close(), c.audit.close()))
 }
 
 // LastPlan returns the plan that a node with this data directory served last, an empty one if there is none. It is called before
 // Run; the plan belongs to the caller.
 func (c *Control) LastPlan() *plan.Plan { return c.last.Clone() }
 
-func (c *Control) newHandler() http.Handler {
+func (c *Control) newHandler() (http.Handler, error) {
+	door, err := c.newDoor()
+	if err != nil {
+		return nil, err
+	}
 	return api.New(api.Options{
 		State: c.state, Drivers: c.drivers.Offered(c.opt.has), Origin: c.opt.ControlOrigin,
 		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
-		Ready: c.Ready, Mutate: c.mutate, Preview: c.preview, Replenish: c.replenish, AddToken: c.addToken, RemoveToken: c.removeToken,
+		Ready: c.Ready, Mutate: c.mutate, Preview: c.preview, Replenish: c.replenish,
+		Used: c.used.note, Refused: c.audit.refusal, RequestRate: c.opt.RequestRate, RequestBurst: 2 * c.opt.RequestRate, Operator: door,
 		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Log: c.opt.Log,
-	})
+	}), nil
 }
 
 // serveArtifacts hands a request of a known caller to the side channel.

@@ -10,6 +10,11 @@
 //	effects.go    those effects: artifacts, the retirement of a deployment
 //	store.go      the stores of data Resources, as the runner sees them
 //	turns.go      who may have modules evaluated next
+//	secrets.go    private inputs: sealing, comparing, opening; waiting for them
+//	rotate.go     rotation of the node key
+//	records.go    the audit
+//	operators.go  the calls of operators; tokens.go: tokens and their last use
+//	backup.go     a backup while the node serves; restore.go: an empty node made of one
 //	endings.go    the short wait for an Operation that ends at once
 //	publish.go    from what changed in the state to what changes in the plan, to disk and node
 //	bootstrap.go  first start: secrets and the bootstrap token
@@ -24,6 +29,9 @@
 //	jsonraw/   raw JSON judged by its bytes
 //	raftlog/   the log on Pebble
 //	artifact/  bytes held per tenant, and the side channel
+//	seal/      the node key file, sealed values, marks to compare by
+//	audit/     who changed what
+//	operator/  the operators' door, for this and every other room
 //	client/    a small client of the API, for the program's commands
 //
 // Invariants: nothing is accepted unless it is durable in the log. Every effect outside is idempotent and found again

@@ -292,7 +292,7 @@ func (n *node) principal(tenant, principal, role string, spaces ...string) *node
 	if spaces != nil {
 		body["spaces"] = spaces
 	}
-	a := n.do("POST", "/operator/v1/tokens", body)
+	a := n.do("POST", "/operator/v1/control/tokens", body)
 	a.is(n.t, 200, "")
 	return &node{t: n.t, dir: n.dir, c: n.c, token: a.text(n.t, "token")}
 }
@@ -345,30 +345,30 @@ func TestTokensOverTheWire(t *testing.T) {
 	reader.get(w).is(t, 200, "")
 	reader.create(form.ModuleWorkerURL, "x", spec{}).is(t, 403, "forbidden")
 	reader.del(w).is(t, 403, "forbidden")
-	reader.do("GET", "/operator/v1/tokens", nil).is(t, 403, "forbidden")
+	reader.do("GET", "/operator/v1/control/tokens", nil).is(t, 403, "forbidden")
 	elsewhere := n.principal("default", "e", "editor", "other")
 	elsewhere.get(w).is(t, 403, "forbidden")
 	elsewhere.do("GET", root+"/resources?space=default", nil).is(t, 403, "forbidden")
 	elsewhere.create(form.ModuleWorkerURL, "x", spec{}).is(t, 403, "forbidden")
 	boss := n.principal("other", "boss", "operator")
-	boss.do("POST", "/operator/v1/tokens", spec{"tenant": "default", "principal": "x", "role": "editor"}).is(t, 403, "forbidden")
-	if items := boss.do("GET", "/operator/v1/tokens", nil).member(t, "items").([]any); len(items) != 1 {
+	boss.do("POST", "/operator/v1/control/tokens", spec{"tenant": "default", "principal": "x", "role": "editor"}).is(t, 403, "forbidden")
+	if items := boss.do("GET", "/operator/v1/control/tokens", nil).member(t, "items").([]any); len(items) != 1 {
 		t.Errorf("an operator of another tenant lists %d tokens", len(items))
 	}
 	for _, body := range []string{`{}`, `[]`, `{"tenant":"a","principal":"b","role":"king"}`, `{"tenant":"a","principal":"b","role":"editor","x":1}`, `{"tenant":"a","principal":"b","role":"editor","spaces":["a b"]}`} {
-		n.do("POST", "/operator/v1/tokens", body).is(t, 400, "invalid_request")
+		n.do("POST", "/operator/v1/control/tokens", body).is(t, 400, "invalid_request")
 	}
-	list := n.do("GET", "/operator/v1/tokens", nil)
+	list := n.do("GET", "/operator/v1/control/tokens", nil)
 	if strings.Contains(string(list.body), reader.token) {
 		t.Error("a secret is listed")
 	}
 	for _, item := range list.member(t, "items").([]any) {
 		if tok := item.(map[string]any); tok["principal"] == "r" {
-			n.do("DELETE", "/operator/v1/tokens/"+tok["id"].(string), nil).is(t, 200, "")
+			n.do("DELETE", "/operator/v1/control/tokens/"+tok["id"].(string), nil).is(t, 200, "")
 		}
 	}
 	reader.get(w).is(t, 401, "unauthenticated")
-	n.do("DELETE", "/operator/v1/tokens/never", nil).is(t, 404, "not_found")
+	n.do("DELETE", "/operator/v1/control/tokens/never", nil).is(t, 404, "not_found")
 }
 
 // A principal outlives its tokens: a key used with one token is known with the next (host-api §7.4).

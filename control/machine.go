@@ -17,6 +17,7 @@ type machine struct {
 	metrics *Metrics
 	log     *slog.Logger
 	endings *endings
+	audit   *recorder
 
 	index   atomic.Uint64 // last command applied
 	planned atomic.Uint64 // last command that may have changed what a node serves
@@ -25,9 +26,9 @@ type machine struct {
 	work    chan struct{} // capacity 1: an Operation waits for the runner
 }
 
-func newMachine(opt *Options, s *state.State, e *endings) *machine {
+func newMachine(opt *Options, s *state.State, e *endings, a *recorder) *machine {
 	return &machine{
-		state: s, metrics: opt.Metrics, log: opt.Log, endings: e,
+		state: s, metrics: opt.Metrics, log: opt.Log, endings: e, audit: a,
 		changed: make(chan struct{}, 1), work: make(chan struct{}, 1),
 	}
 }
@@ -39,7 +40,9 @@ func (m *machine) Apply(l *raft.Log) any {
 		m.log.Error("log entry is unreadable", "index", l.Index, "err", err)
 		return err
 	}
+	about := m.audit.about(m.state, c)
 	out := m.state.Apply(c)
+	m.audit.applied(l.Index, about, c, out)
 	m.index.Store(l.Index)
 	if n := m.metrics.commands[string(c.Kind)]; n != nil {
 		n.Inc()
@@ -69,7 +72,12 @@ func signal(ch chan struct{}) {
 }
 
 // Snapshot freezes the state; it is written while commands go on.
-func (m *machine) Snapshot() (raft.FSMSnapshot, error) { return frozen{m.state.Freeze()}, nil }
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if err := m.audit.accepted.Sync(); err != nil { // the commands behind the snapshot are not applied again
+		return nil, err
+	}
+	return frozen{m.state.Freeze()}, nil
+}
 
 // Restore replaces the state.
 func (m *machine) Restore(r io.ReadCloser) error {

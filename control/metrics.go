@@ -20,7 +20,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := meter.For(reg, "control")
 	return &Metrics{
 		commands: f.CounterBy("commands_total", "Commands applied to the control state.", "kind",
-			"create", "update", "delete", "start", "doubt", "end", "sweep", "token", "revoke", "founded",
+			"create", "update", "delete", "start", "doubt", "end", "sweep", "token", "revoke", "used", "founded",
 			"await", "replenish", "requeue", "marker", "reseal", "secrets", "carry"),
 		apply:      f.Histogram("commit_seconds", "Time from a command to its durable commit."),
 		operations: f.CounterBy("operations_total", "Operations that ended.", "status", "succeeded", "failed"),

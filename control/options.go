@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"edged/control/operator"
 	"edged/control/plan"
 	"edged/internal/disk"
 )
@@ -33,6 +34,7 @@ type Options struct {
 	SweepEvery       time.Duration // 0 means 1 min
 	PlanWait         time.Duration // 0 means 10 s: how long a mutation waits for its plan to be in use before it answers
 	SnapshotCommands uint64        // 0 means 8192 commands between snapshots of the state
+	RequestRate      int           // 0 means 2000: requests per second of one principal; twice as many at once
 	TransferLife     time.Duration // 0 means 1 h: how long an Operation that has not begun keeps private inputs before it asks for them again
 
 	// Inspect evaluates a module graph without env, bindings and network and returns the handlers that its default
@@ -58,6 +60,11 @@ type Options struct {
 	// anew. "" judges no version by its set.
 	FacadeSet  string
 	FacadeSets []string
+
+	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
+	BackupFiles []string
+	// Rooms are the operators' calls of other rooms; "control" is taken.
+	Rooms []operator.Room
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
 	Log     *slog.Logger // nil discards
@@ -117,6 +124,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	orInt(&o.MaxPageSize, "MaxPageSize", 100)
 	orInt(&o.MaxOperations, "MaxOperations", 8)
+	orInt(&o.RequestRate, "RequestRate", 2000)
 	orTime(&o.ReplayWindow, "ReplayWindow", 24*time.Hour)
 	need(o.ReplayWindow%time.Second == 0, "control: ReplayWindow is not a whole number of seconds")
 	orTime(&o.InspectTimeout, "InspectTimeout", 30*time.Second)

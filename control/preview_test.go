@@ -111,7 +111,9 @@ func TestPreviewsAreAuthorized(t *testing.T) {
 	w := n.made(form.ModuleWorkerURL, "web", spec{})
 	gone := n.made(form.ModuleWorkerURL, "gone", spec{})
 	n.succeeded(n.del(gone))
-	token := func(in spec) string { return "Bearer " + n.do("POST", "/operator/v1/tokens", in).text(t, "token") }
+	token := func(in spec) string {
+		return "Bearer " + n.do("POST", "/operator/v1/control/tokens", in).text(t, "token")
+	}
 	reader := token(spec{"tenant": "default", "principal": "r", "role": "reader"})
 	elsewhere := token(spec{"tenant": "default", "principal": "e", "role": "editor", "spaces": []string{"other"}})
 	stranger := token(spec{"tenant": "t2", "principal": "s", "role": "operator"})

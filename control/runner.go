@@ -10,6 +10,7 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // Backoff of an effect that could not be done now.
@@ -109,10 +110,12 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	if cur == nil || cur.Status.Terminal() || !c.hasInputs(cur) {
 		return
 	}
+	faultpoint.Hit("control.dispatch")
 	if !c.tell(&state.Command{Kind: state.StartOperation, Operation: op.ID}) {
 		pause(ctx, firstRetry)
 		return
 	}
+	faultpoint.Hit("control.dispatched")
 	if cur = c.state.Operation(op.ID); cur == nil || cur.Status != state.Running {
 		return // its values expired at this moment
 	}
@@ -122,8 +125,10 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 			return
 		}
 		if err == nil {
+			faultpoint.Hit("control.done")
 			end.Kind, end.Operation = state.EndOperation, op.ID
 			if c.tell(end) {
+				faultpoint.Hit("control.ended")
 				return
 			}
 		} else {
@@ -178,6 +183,8 @@ func (c *Control) sweep(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			c.expireInputs()
+			c.flushUses(now)
+			c.audit.sync()
 			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
 				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
 				if err != nil {

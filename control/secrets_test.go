@@ -421,7 +421,7 @@ func TestReplenishmentIsAuthorized(t *testing.T) {
 		"spec": spec{"names": []string{"A"}}, "privateInputs": spec{"A": "one"}}, "Idempotency-Key", freshKey())
 	id := made.text(t, "id")
 	token := func(tenant, principal, role string) string {
-		return n.do("POST", "/operator/v1/tokens", spec{"tenant": tenant, "principal": principal, "role": role}).text(t, "token")
+		return n.do("POST", "/operator/v1/control/tokens", spec{"tenant": tenant, "principal": principal, "role": role}).text(t, "token")
 	}
 	as := func(token string, private any) answer {
 		return n.do("PUT", root+"/operations/"+id+"/private-inputs", spec{"privateInputs": private}, "Authorization", "Bearer "+token)

@@ -11,6 +11,7 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // applyTimeout bounds the wait for a place in raft's queue; the commit itself is waited for.
@@ -66,10 +67,12 @@ func (c *Control) mutate(ctx context.Context, cmd *state.Command, values api.Pri
 	}
 	ended, forget := c.endings.expect(cmd.Operation)
 	defer forget()
+	faultpoint.Hit("control.accept")
 	out, err = c.submit(cmd)
 	if err != nil {
 		return out, err
 	}
+	faultpoint.Hit("control.accepted")
 	if out.Plan {
 		c.plans.wait(ctx, c.machine.planned.Load(), c.opt.PlanWait)
 	}

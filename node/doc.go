@@ -7,6 +7,7 @@
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
 //	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
+//	restore.go    the data directory of an empty node, made of a backup
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority
 //

@@ -38,6 +38,8 @@ type Node struct {
 	names    *certs.Names // leaves of the public listener
 	hosts    *certs.Hosts // the leaf of the control listener
 
+	operatorCerts *certs.Dir // nil without --tls-dir
+
 	stores    stores
 	outbound  *outbound.Client
 	box       *sandbox.Sandbox
@@ -105,8 +107,13 @@ func (n *Node) openListeners() (err error) {
 	if n.hosts, err = authority.Hosts(controlHosts(controlAddr, n.opt.ControlOrigin)...); err != nil {
 		return err
 	}
+	if n.opt.TLSDir != "" {
+		if n.operatorCerts, err = certs.OpenDir(certs.DirOptions{Dir: n.opt.TLSDir, Log: n.log}); err != nil {
+			return err
+		}
+	}
 	n.routes = newRoutes()
-	n.names, err = authority.Names(certs.NamesOptions{Allowed: n.routes.has, Default: n.opt.EndpointDomain,
+	n.names, err = authority.Names(certs.NamesOptions{Allowed: n.routes.has, Default: n.opt.EndpointDomain, Operator: n.operatorCerts,
 		DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}})
 	return err
 }
@@ -224,6 +231,9 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
 	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
 	parts.Push(life.Part{Name: "outbound", Close: func() error { n.outbound.Close(); return nil }})
+	if n.operatorCerts != nil {
+		parts.Push(life.Part{Name: "certificates", Run: n.operatorCerts.Run})
+	}
 	parts.Push(life.Part{Name: "sandbox", Run: n.box.Run, Close: n.box.Close})
 	parts.Push(life.Part{Name: "versions", Stop: n.opt.DrainTimeout + 5*time.Second, Run: func(ctx context.Context) error {
 		<-ctx.Done()

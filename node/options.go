@@ -44,6 +44,8 @@ type Options struct {
 	MaxQueue       int           // 0 means from MaxInflight
 	MaxRequestBody int64         // 0 means 100 MiB
 
+	TLSDir string // certificates of the operator's for routed names, read again when they change; "" means none
+
 	Role         string        // "" means control,edge, the only one that a single node has
 	DrainTimeout time.Duration // 0 means 25 s
 

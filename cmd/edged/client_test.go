@@ -241,7 +241,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("an editor lists tokens: %v", err)
 	}
 	list := mustEdged(t, "tokens", "list", "--data-dir", dir)
-	if !strings.Contains(same(list), "t1       ci         editor    a,b     TIME\n") || strings.Contains(list, strings.TrimSpace(secret)) {
+	if !strings.Contains(same(list), "t1       ci         editor    a,b     TIME  ") || strings.Contains(list, strings.TrimSpace(secret)) {
 		t.Errorf("list %s", list)
 	}
 	var tokens []struct{ ID, Tenant string }

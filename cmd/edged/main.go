@@ -5,7 +5,8 @@
 //	config.go    one setting from four places: flag, environment, file, default
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
-//	client.go    what the client commands share; resources.go, tokens.go, status.go, deploy.go: the commands
+//	client.go    what the client commands share; resources.go, tokens.go, audit.go, secrets.go, backup.go,
+//	             status.go, deploy.go: the commands
 //
 // Not here: anything that serves. Package node does that.
 package main
@@ -52,7 +53,7 @@ func newRootCommand() *cobra.Command {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRunCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newVersionCommand(), newRestoreCommand())
 	root.AddCommand(clientCommands()...)
 	for _, cmd := range root.Commands() {
 		argsAreUsage(cmd)

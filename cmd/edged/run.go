@@ -83,6 +83,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringSliceVar(&opt.ArtifactOrigins, "artifact-origins", nil, "exact https origins, private ones allowed, that artifacts may come from")
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
 	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
+	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
 	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet (only control,edge is built yet)")
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
 	for _, name := range []string{"peer", "gossip", "join", "invite", "revalidate-after"} {

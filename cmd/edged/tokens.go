@@ -79,13 +79,17 @@ func newTokensList() *cobra.Command {
 			return printJSON(cmd, append([]client.Token{}, list...))
 		}
 		tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "ID\tTENANT\tPRINCIPAL\tROLE\tSPACES\tCREATED")
+		fmt.Fprintln(tab, "ID\tTENANT\tPRINCIPAL\tROLE\tSPACES\tCREATED\tLAST USED")
 		for _, k := range list {
 			spaces := strings.Join(k.Spaces, ",")
 			if spaces == "" {
 				spaces = "every"
 			}
-			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.Principal, k.Role, spaces, k.CreatedAt)
+			used := "never"
+			if k.UsedAt != nil {
+				used = *k.UsedAt
+			}
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.Principal, k.Role, spaces, k.CreatedAt, used)
 		}
 		return tab.Flush()
 	}

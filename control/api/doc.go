@@ -9,7 +9,8 @@
 //	preview.go        previews
 //	list.go           lists and their cursors
 //	discovery.go      discovery, support, operations
-//	tokens.go         /operator/v1/tokens
+//	door.go           who comes in at the operators' door
+//	limit.go          requests per principal
 //	pages.go, pages/  documentation pages
 //	problem.go        verdicts and other refusals as Problem documents: the only place that knows wire codes
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"edged/control/form"
+	"edged/control/operator"
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
@@ -19,7 +20,6 @@ const (
 	apiID         = "forms.takoform.com/v2"
 	apiPath       = "/apis/" + apiID
 	discoveryPath = "/.well-known/takoform/v2"
-	tokensPath    = "/operator/v1/tokens"
 	docsPath      = "/docs/"
 )
 
@@ -41,10 +41,15 @@ type Options struct {
 	Preview func(ctx context.Context, c *state.Command, values Private) (denied *rules.Verdict, out state.Outcome, err error)
 	// Replenish gives an Operation the private inputs of its original request again.
 	Replenish func(ctx context.Context, c *state.Command, values Private) (state.Outcome, error)
-	// AddToken makes a token and returns its secret, which is kept nowhere.
-	AddToken func(ctx context.Context, t state.Token) (made *state.Token, secret string, err error)
-	// RemoveToken ends a token; one that does not exist is no error.
-	RemoveToken func(ctx context.Context, id string) error
+	// Used is told the token of every request that was authenticated; nil tells nobody.
+	Used func(token string)
+	// Refused is told of every mutation that was not accepted, with the Problem's code and whether that is certain. What
+	// the command holds of it may be incomplete. nil tells nobody.
+	Refused func(c *state.Command, code string, certain bool)
+	// RequestRate is how many requests a principal may make per second, RequestBurst how many at once. 0 is no limit.
+	RequestRate, RequestBurst int
+	// Operator is the operators' door; nil leaves it out.
+	Operator *operator.Door
 	// Artifacts serves SidePath for a caller that was found out; nil leaves the side channel out.
 	Artifacts func(http.ResponseWriter, *http.Request, *state.Actor)
 	SidePath  string
@@ -57,13 +62,16 @@ type Handler struct {
 	opt Options
 	// pageBytes bounds the items of one page, but for the first; set by New.
 	pageBytes int
+	limit     *limiter
 }
 
 // maxPageBytes is the bound of a page: a spec may have as many bytes as a request, and a page a hundred of them.
 const maxPageBytes = 16 << 20
 
 // New returns the handler. It starts nothing.
-func New(opt Options) *Handler { return &Handler{opt, maxPageBytes} }
+func New(opt Options) *Handler {
+	return &Handler{opt, maxPageBytes, newLimiter(opt.RequestRate, opt.RequestBurst)}
+}
 
 // call is one request on its way through the checks.
 type call struct {
@@ -73,6 +81,8 @@ type call struct {
 	actor state.Actor
 	id    string // the variable segment of the path, decoded
 	rel   string // path below the API's root
+
+	cmd *state.Command // of a mutation, once it is known to be one; for the audit of a refusal
 }
 
 // route is one place: what it answers, and to whom.
@@ -120,6 +130,9 @@ func (c *call) serve() *problem {
 		if c.actor, ok = c.authenticate(); !ok {
 			return unknownCaller
 		}
+		if wait := c.limit.take(c.actor.Tenant, c.actor.Principal, time.Now()); wait > 0 {
+			return rateLimited(wait)
+		}
 	}
 	if rt.disabled {
 		return notOffered
@@ -130,6 +143,9 @@ func (c *call) serve() *problem {
 	p := rt.serve(c)
 	if p != nil && !rt.open {
 		c.drain()
+	}
+	if p != nil && c.cmd != nil && c.opt.Refused != nil {
+		c.opt.Refused(c.cmd, p.code, p.status < http.StatusInternalServerError)
 	}
 	return p
 }
@@ -153,7 +169,11 @@ func (c *call) authenticate() (state.Actor, bool) {
 	if !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > 512 {
 		return state.Actor{}, false
 	}
-	return c.opt.State.Authenticate(secret)
+	actor, ok := c.opt.State.Authenticate(secret)
+	if ok && c.opt.Used != nil {
+		c.opt.Used(actor.Token)
+	}
+	return actor, ok
 }
 
 var (
@@ -165,8 +185,6 @@ var (
 	resourcesRoute  = &route{methods: "GET, POST", serve: (*call).resources}
 	resourceRoute   = &route{methods: "GET, PUT, DELETE", serve: (*call).resource}
 	operationRoute  = &route{methods: "GET", serve: (*call).operation}
-	tokensRoute     = &route{methods: "GET, POST", serve: (*call).tokens}
-	tokenRoute      = &route{methods: "DELETE", serve: (*call).token}
 	artifactsRoute  = &route{serve: (*call).artifacts}
 	pageRoute       = &route{methods: "GET", open: true, serve: (*call).page}
 	routesOfAPIRoot = map[string]*route{
@@ -184,10 +202,10 @@ func (c *call) match() *route {
 	switch {
 	case path == discoveryPath:
 		return discoveryRoute
-	case path == tokensPath:
-		return tokensRoute
-	case strings.HasPrefix(path, tokensPath+"/"):
-		return c.one(path[len(tokensPath)+1:], tokenRoute)
+	case c.opt.Operator != nil && strings.HasPrefix(path, operator.Root):
+		if methods := c.opt.Operator.Methods(path); methods != "" {
+			return &route{methods: methods, serve: (*call).operator}
+		}
 	case c.opt.Artifacts != nil && strings.HasPrefix(path, c.opt.SidePath):
 		return artifactsRoute
 	case strings.HasPrefix(path, docsPath) && hasPage(path[len(docsPath):]):

@@ -74,6 +74,8 @@ func text(v any) []byte {
 
 // replenish is R10: the private inputs of the original request once more. It is no new intent: no key, no generation.
 func (c *call) replenish() *problem {
+	cmd := &state.Command{Kind: state.Replenish, Actor: c.actor, Operation: c.id}
+	c.cmd = cmd
 	if _, p := c.query(); p != nil {
 		return p
 	}
@@ -96,7 +98,7 @@ func (c *call) replenish() *problem {
 	if values == nil {
 		return malformed("member privateInputs is missing")
 	}
-	out, err := c.opt.Replenish(c.r.Context(), &state.Command{Kind: state.Replenish, Actor: c.actor, Operation: c.id}, values)
+	out, err := c.opt.Replenish(c.r.Context(), cmd, values)
 	switch {
 	case err != nil:
 		return c.refused(err)

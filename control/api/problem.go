@@ -77,7 +77,7 @@ var (
 	notOffered     = &problem{status: http.StatusNotFound, code: "capability_unavailable", detail: "this node does not offer the route"}
 	unknownCaller  = &problem{status: http.StatusUnauthorized, code: "unauthenticated", detail: "a bearer token is needed"}
 	notReady       = &problem{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", detail: "the control room is starting", retry: 1}
-	operatorOnly   = &problem{status: http.StatusForbidden, code: "forbidden", detail: "the role operator is needed"}
+	operatorsOnly  = &problem{status: http.StatusForbidden, code: "forbidden", detail: "the role operator is needed"}
 	internalFailed = &problem{status: http.StatusInternalServerError, code: "internal_error"}
 )
 

@@ -45,6 +45,7 @@ func (c *call) read() *problem {
 // mutate carries a create, update or delete through steps 5 to 7 and hands it on.
 func (c *call) mutate(kind state.Kind) *problem {
 	cmd := &state.Command{Kind: kind, Actor: c.actor, Lane: lane, UID: c.id}
+	c.cmd = cmd
 	if _, p := c.query(); p != nil {
 		return p
 	}

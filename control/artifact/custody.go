@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // Index is a verified bundle: what worker-bundle §5 shows of it, and what the node needs to open its files. Immutable.
@@ -178,7 +179,9 @@ func (s *Store) refer(tenant, uid string, d Digest) error {
 	); err != nil {
 		return unavailable("artifact.refer", err)
 	}
-	return unavailable("artifact.refer", batch.Commit(pebble.NoSync))
+	err := unavailable("artifact.refer", batch.Commit(pebble.NoSync))
+	faultpoint.Hit("artifact.referred")
+	return err
 }
 
 // refers reports whether uid already refers to the blob.
@@ -233,5 +236,7 @@ func (s *Store) unrefer(tenant, uid string, d Digest, now time.Time) error {
 		return unavailable("artifact.release", err)
 	}
 	// The record's removal, which is synced, follows in the same log.
-	return unavailable("artifact.release", batch.Commit(pebble.NoSync))
+	err := unavailable("artifact.release", batch.Commit(pebble.NoSync))
+	faultpoint.Hit("artifact.released")
+	return err
 }

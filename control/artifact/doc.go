@@ -8,6 +8,7 @@
 //	manifest.go  ParseManifest (fuzzed)
 //	source.go    URLs, and where the bytes of one come from: held, public HTTPS, an operator's origin
 //	side.go      Handler: PUT, HEAD and GET /artifacts/sha256/{hex}
+//	transfer.go  Holdings, Keep, Adopt: for backups
 //	sweep.go     Sweep: collects what nobody needs
 //
 // A blob is a file blobs/{sha256}. A tenant holds a blob if a holding says so: since it uploaded it, or while a

@@ -15,6 +15,7 @@ import (
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // Blob is the stored bytes of one digest, open for reading. It stays readable, unchanged, until Close, also if the blob
@@ -173,6 +174,7 @@ func (in *incoming) place() error {
 		return unavailable("artifact.place", err)
 	}
 	in.path = ""
+	faultpoint.Hit("artifact.placed")
 	return disk.SyncDir(in.store.blobDir())
 }
 

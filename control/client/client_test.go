@@ -336,7 +336,7 @@ func TestUpload(t *testing.T) {
 func TestTokens(t *testing.T) {
 	n := newNode(t)
 	c := n.client(t)
-	n.routes["POST /operator/v1/tokens"] = func(w http.ResponseWriter, r *http.Request) {
+	n.routes["POST /operator/v1/control/tokens"] = func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		if string(b) != `{"tenant":"t","principal":"p","role":"editor","spaces":["s"]}` {
 			t.Errorf("got %s", b)
@@ -347,11 +347,11 @@ func TestTokens(t *testing.T) {
 	if err != nil || tok.ID != "k1" || tok.Secret != "shown once" {
 		t.Errorf("got %+v, %v", tok, err)
 	}
-	n.answer("GET /operator/v1/tokens", 200, `{"items":[{"id":"k1"},{"id":"k2"}]}`)
+	n.answer("GET /operator/v1/control/tokens", 200, `{"items":[{"id":"k1"},{"id":"k2"}]}`)
 	if list, err := c.Tokens(t.Context()); err != nil || len(list) != 2 || list[1].ID != "k2" {
 		t.Errorf("got %+v, %v", list, err)
 	}
-	n.answer("DELETE /operator/v1/tokens/k1", 200, `{"id":"k1"}`)
+	n.answer("DELETE /operator/v1/control/tokens/k1", 200, `{"id":"k1"}`)
 	if err := c.RevokeToken(t.Context(), "k1"); err != nil {
 		t.Error(err)
 	}

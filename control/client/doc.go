@@ -6,7 +6,8 @@
 //	resources.go   Create, Read, List, Update, Delete, Support
 //	operations.go  Operation, Wait
 //	artifacts.go   Upload
-//	tokens.go      the operator's calls about tokens
+//	tokens.go      operators' calls about tokens
+//	operators.go   operators' other calls: audit, rotation of the node key, backup
 //	problem.go     Problem, OperationError: what the node refused
 //
 // Invariants: a credential goes to the configured origin and nowhere else, so no redirect is followed and a discovery

@@ -17,10 +17,11 @@ type Token struct {
 	Role      string   `json:"role"`
 	Spaces    []string `json:"spaces,omitempty"` // empty means every Space of the tenant
 	CreatedAt string   `json:"createdAt,omitempty"`
+	UsedAt    *string  `json:"usedAt,omitempty"` // to a few minutes; nil before the first use
 	Secret    string   `json:"token,omitempty"`
 }
 
-const tokensPath = "/operator/v1/tokens"
+const tokensPath = "/operator/v1/control/tokens"
 
 // CreateToken makes a token for a principal and returns it with its secret, which the node does not keep. It is not
 // repeated when the connection is lost: an answer that did not arrive leaves a token that nobody knows, to be revoked.

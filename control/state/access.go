@@ -51,6 +51,24 @@ func (s *State) removeToken(t *Token) {
 	}
 }
 
+func (s *State) useTokens(used map[string]int64) {
+	for id, at := range used { // each stands for itself: their order does not matter
+		if old, ok := s.tokens.Get(id); ok && at > old.UsedAt {
+			t := *old
+			t.UsedAt = at
+			s.tokens.Set(id, &t)
+		}
+	}
+}
+
+// Token returns a token by id, nil if there is none.
+func (s *State) Token(id string) *Token {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, _ := s.tokens.Get(id)
+	return t
+}
+
 // May says whether the actor's role and Spaces allow something inside its own tenant; need is Reader or Editor.
 func (a *Actor) May(space string, need Role) *rules.Verdict {
 	if len(a.Spaces) > 0 && !slices.Contains(a.Spaces, space) {

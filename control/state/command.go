@@ -23,6 +23,7 @@ const (
 	Sweep          Kind = "sweep"   // retention
 	AddToken       Kind = "token"   // idempotent by token id
 	RemoveToken    Kind = "revoke"  //
+	UseTokens      Kind = "used"    // when tokens were last used
 	Found          Kind = "founded" // secrets of a new control state, written once
 
 	AwaitInput Kind = "await"     // queued to waiting_input: the transfer values are gone
@@ -73,9 +74,10 @@ type Command struct {
 	Index   *form.Index `json:"index,omitempty"`
 	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource, or of SecretsAre the sealed values, were found to be gone
 
-	Token  *Token      `json:"token,omitempty"`
-	Secret []byte      `json:"secret,omitempty"`
-	Reason InputReason `json:"reason,omitempty"` // of AwaitInput
+	Token  *Token           `json:"token,omitempty"`
+	Used   map[string]int64 `json:"used,omitempty"` // of UseTokens: by id, Unix ms
+	Secret []byte           `json:"secret,omitempty"`
+	Reason InputReason      `json:"reason,omitempty"` // of AwaitInput
 
 	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
 

@@ -162,6 +162,7 @@ type Token struct {
 	Role      Role     `json:"role"`
 	Spaces    []string `json:"spaces,omitempty"` // empty means every Space of the tenant
 	CreatedAt int64    `json:"createdAt"`
+	UsedAt    int64    `json:"usedAt,omitempty"` // Unix ms, coarse; 0 before the first use was noted
 }
 
 // Actor is who asks: derived from the credential alone.

@@ -57,6 +57,11 @@ func (s *State) Freeze() *Frozen {
 	return &Frozen{t}
 }
 
+// Each calls fn for every live Resource in ascending order of UID until it returns false.
+func (f *Frozen) Each(fn func(*Resource) bool) {
+	each(f.t.resources, func(_ string, r *Resource) bool { return fn(r) })
+}
+
 // Write encodes the frozen state. Equal states give equal bytes.
 func (f *Frozen) Write(w io.Writer) error {
 	buf := bufio.NewWriter(w)

@@ -96,6 +96,8 @@ func (s *State) Apply(c *Command) Outcome {
 		s.removeToken(c.Token)
 	case Carry:
 		return Outcome{Plan: s.carry(c)}
+	case UseTokens:
+		s.useTokens(c.Used)
 	case Found:
 		if s.secret == nil {
 			s.secret = c.Secret

@@ -13,7 +13,7 @@ import (
 	"edged/internal/fault"
 )
 
-func open(t *testing.T, dir string) *Authority {
+func open(t testing.TB, dir string) *Authority {
 	t.Helper()
 	a, err := Open(Options{Dir: dir})
 	if err != nil {

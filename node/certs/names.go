@@ -22,7 +22,9 @@ type NamesOptions struct {
 	Default string
 	// DefaultIPs are the addresses of the listener; the default leaf covers them too.
 	DefaultIPs []net.IP
-	MaxLeaves  int // kept in memory, 0 means 4096 (about 4 KiB each)
+	// Operator has certificates of the operator's, which go before leaves of our own; nil has none.
+	Operator  *Dir
+	MaxLeaves int // kept in memory, 0 means 4096 (about 4 KiB each)
 }
 
 // Names has a leaf for every allowed name, made in the first handshake that asks for it. Safe for concurrent use.
@@ -72,6 +74,9 @@ func (n *Names) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	name := canonical(hello.ServerName)
 	if name == "" || !n.opt.Allowed(name) || !validName(name) {
 		return n.fallback.GetCertificate(hello)
+	}
+	if c := n.opt.Operator.For(name); c != nil {
+		return c, nil
 	}
 	now := time.Now()
 	var old *tls.Certificate

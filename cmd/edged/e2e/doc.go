@@ -5,6 +5,8 @@
 //	examples_test.go  every example deployed, driven, restarted, killed and driven again
 //	program_test.go   flags, configuration, data directory, listeners, drain
 //	public_test.go    hostile clients, answers and guests on the public listener; what a drain waits for
+//	crash_test.go     the process killed at every point of the crash matrix (host-api §7.5), with a build that has fault points
+//	backup_test.go    secrets, backup and restore, the audit
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Not here: anything but tests.

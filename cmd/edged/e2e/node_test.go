@@ -69,11 +69,18 @@ type node struct {
 // start runs a node on free ports and returns when all its listeners accept. The test's end kills it.
 func start(t *testing.T, dir string, flags ...string) *node {
 	t.Helper()
+	return startBinary(t, binary, nil, dir, flags...)
+}
+
+// startBinary is start with another build of the program and more environment.
+func startBinary(t *testing.T, binary string, env []string, dir string, flags ...string) *node {
+	t.Helper()
 	n := &node{t: t, dir: dir, log: new(bytes.Buffer), done: make(chan error, 1)}
 	args := []string{"run", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--control", "127.0.0.1:0",
 		"--admin", "127.0.0.1:0", "--log-format", "json"}
 	n.cmd = exec.Command(binary, append(args, flags...)...)
 	n.cmd.Stderr = n.log
+	n.cmd.Env = append(os.Environ(), env...)
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
