@@ -223,10 +223,6 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, err
 	}
 	g := b.guest
-	g.endWork() // what the modules left going on
-	if err := g.in.Err(); err != nil {
-		return nil, g.loadError(err)
-	}
 	g.in.Pack()
 	get := g.in.NewLatin1([]byte("GET"))
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {

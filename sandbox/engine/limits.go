@@ -70,7 +70,7 @@ func (in *Instance) Charge(d time.Duration) {
 	l := &in.limits
 	l.used += d
 	l.budget -= d
-	if l.stop == nil && (l.budget < 0 || l.running && clock()-l.started > l.budget) {
+	if l.stop == nil && l.budget < 0 {
 		l.stop, l.stopAt = event.ErrCPU, clock()
 		in.fail(event.ErrCPU)
 	}

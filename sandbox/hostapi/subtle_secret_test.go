@@ -36,7 +36,7 @@ const wrapAll = (where, object) => {
 		else if (d.get) I.define(object, key, { ...d, get: wrapFunction(at, d.get) });
 	}
 };
-const plant = (object, keys) => { for (const key of keys) if (!(key in object)) I.define(object, key, { configurable: true, get() { look('get ' + I.String(key), this, []); return undefined; }, set(v) { look('set ' + I.String(key), this, [v]); I.define(this, key, { value: v, writable: true, enumerable: true, configurable: true }); } }); };
+const plant = (object, keys) => { for (const key of keys) if (!(key in object)) I.define(object, key, { configurable: true, get() { look('get ' + I.String(key), this, []); if (key === 'then' && I.isView(this)) I.apply(I.add, caught, ['a promise for bytes']); return undefined; }, set(v) { look('set ' + I.String(key), this, [v]); I.define(this, key, { value: v, writable: true, enumerable: true, configurable: true }); } }); };
 const spring = () => {
 	const originals = [Object.prototype, Array.prototype, Function.prototype, Promise.prototype, I.proto(Uint8Array.prototype), Uint8Array.prototype, ArrayBuffer.prototype, String.prototype, Map.prototype, Set.prototype,
 		WeakMap.prototype, Symbol.prototype, Iterator.prototype, I.proto([][Symbol.iterator]()), CryptoKey.prototype, SubtleCrypto.prototype, DOMException.prototype, Error.prototype, JSON, Reflect, Math, Object, Array, Promise, Uint8Array, ArrayBuffer, TextDecoder.prototype, TextEncoder.prototype];

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ed25519"
 	stdpbkdf2 "crypto/pbkdf2"
+	"crypto/sha512"
 	"math/big"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"edged/internal/testkit"
@@ -252,4 +257,56 @@ func (c edwards) double(x, y *big.Int) (*big.Int, *big.Int) {
 	x3 := c.mul(new(big.Int).Lsh(xy, 1), new(big.Int).ModInverse(new(big.Int).Add(one, t), c.p))
 	low := new(big.Int).Mod(new(big.Int).Sub(one, t), c.p)
 	return x3, c.mul(up, new(big.Int).ModInverse(low, c.p))
+}
+
+// A signature whose commitment is the neutral element can be computed so that the equation holds; it is refused (Web
+// Cryptography, "Ed25519", verify).
+func TestSmallOrderCommitment(t *testing.T) {
+	seed := bytes.Repeat([]byte{7}, 32)
+	k, err := okpPrivate(Ed25519, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, message := k.okpPublicBytes(), []byte("message")
+	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
+	number := func(b []byte) *big.Int {
+		b = bytes.Clone(b)
+		slices.Reverse(b)
+		return new(big.Int).SetBytes(b)
+	}
+	h := sha512.Sum512(seed)
+	h[0] &= 248
+	h[31] = h[31]&63 | 64
+	sig := make([]byte, 64)
+	sig[0] = 1 // R = (0, 1)
+	challenge := sha512.Sum512(slices.Concat(sig[:32], public, message))
+	s := new(big.Int).Mul(number(challenge[:]), number(h[:32]))
+	s.Mod(s, order).FillBytes(sig[32:])
+	slices.Reverse(sig[32:])
+	if !ed25519.Verify(public, message, sig) {
+		t.Fatal("the signature does not fulfil the equation")
+	}
+	if ok, err := Verify(SignParams{Params: Params{Algorithm: Ed25519}}, Key{Type: Public, Data: public}, sig, message, nil); ok || err != nil {
+		t.Errorf("it is taken: %v, %v", ok, err)
+	}
+}
+
+// A salt that does not fit costs nothing: the standard library would make it first.
+func TestLongSalt(t *testing.T) {
+	p := SignParams{Params{Algorithm: RSAPSS, Hash: SHA1}, 1 << 28}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Sign(p, samples()[p.Params], nil, nil)
+	runtime.ReadMemStats(&after)
+	if !strings.HasPrefix(errText(err), "OperationError") || after.TotalAlloc-before.TotalAlloc > 1<<24 {
+		t.Errorf("%v after %d bytes", err, after.TotalAlloc-before.TotalAlloc)
+	}
+	for _, salt := range []int{1, 106} { // 106 is the most for 1,024 bits and SHA-1
+		if _, err := Sign(SignParams{p.Params, salt}, samples()[p.Params], nil, nil); err != nil {
+			t.Errorf("salt of %d bytes: %v", salt, err)
+		}
+	}
+	if _, err := Sign(SignParams{p.Params, 107}, samples()[p.Params], nil, nil); err == nil {
+		t.Error("a salt of 107 bytes fits")
+	}
 }
