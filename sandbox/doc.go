@@ -19,6 +19,7 @@
 //	source.go      a body that comes into the guest
 //	loan.go        such a body in other hands: the guest only forwards it
 //	sink.go        a body that the guest produces for somebody outside
+//	bucket.go      calls of object buckets
 //	exchange.go    requests that the guest sends: service calls and fetch
 //	timers.go      the timers of an invocation
 //	work.go       what an invocation has done beside its guest

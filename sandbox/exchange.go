@@ -20,7 +20,13 @@ type exchange struct {
 	source *source
 }
 
-// reply is what an exchange brings.
+// delivery is what an exchange brings: settle makes it a value with the guest there, drop frees it if the guest is not.
+type delivery struct {
+	settle func(g *guest, id int32, x *exchange) engine.Value
+	drop   func() // nil for nothing
+}
+
+// reply is what a request brings.
 type reply struct {
 	event.Response
 	url        string // of the last request, "" if it is not known
@@ -29,20 +35,28 @@ type reply struct {
 
 var errSubrequests = fault.New(fault.Limited, "sandbox.exchange", "too many subrequests")
 
-// exchange starts one. do is called beside the guest; it must return promptly when its context is done, which also
-// ends the response's stream.
-func (g *guest) exchange(o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+// request starts an exchange that is a subrequest. do is called beside the guest; it must return promptly when its
+// context is done, which also ends the response's stream.
+func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if g.subrequests >= g.box.opt.MaxSubrequests {
 		if o.body != nil {
 			o.body.Close()
 		}
 		return g.in.Throw(reason(g.in, errSubrequests))
 	}
+	g.subrequests++
+	return g.exchange(o, func(ctx context.Context) (delivery, error) {
+		r, err := do(ctx)
+		return delivery{settle: func(g *guest, id int32, x *exchange) engine.Value { return g.received(id, x, r) }, drop: r.close}, err
+	}, reason)
+}
+
+// exchange starts one, with a body that goes out and one that may come in.
+func (g *guest) exchange(o outgoing, do func(ctx context.Context) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	id, ok := g.begun()
 	if !ok {
 		return g.in.ThrowRange("too many operations are open")
 	}
-	g.subrequests++
 	if o.sink != nil {
 		o.sink.ended = g.ended
 	}
@@ -54,26 +68,24 @@ func (g *guest) exchange(o outgoing, do func(ctx context.Context) (*reply, error
 	g.exchanges[id] = x
 	ended := g.ended
 	g.calls.atWork.Go(func() {
-		r, err := g.guardedExchange(ctx, do)
-		c := completion{id: id, drop: func() { r.close() }}
-		c.settle = func(g *guest) (engine.Value, bool) {
+		d, err := g.guardedExchange(ctx, do)
+		ended <- completion{id: id, drop: d.drop, settle: func(g *guest) (engine.Value, bool) {
 			if err != nil {
 				x.end()
 				return reason(g.in, err), false
 			}
-			return g.received(id, x, r), true
-		}
-		ended <- c
+			return d.settle(g, id, x), true
+		}}
 	})
 	return engine.Int(id)
 }
 
 // guardedExchange keeps a bug in what is called from the node.
-func (g *guest) guardedExchange(ctx context.Context, do func(ctx context.Context) (*reply, error)) (r *reply, err error) {
+func (g *guest) guardedExchange(ctx context.Context, do func(ctx context.Context) (delivery, error)) (d delivery, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.panicked(p)
-			r, err = nil, fault.New(fault.Internal, "sandbox.exchange", "")
+			d, err = delivery{}, fault.New(fault.Internal, "sandbox.exchange", "")
 		}
 	}()
 	return do(ctx)
@@ -99,11 +111,7 @@ func (g *guest) received(id int32, x *exchange, r *reply) engine.Value {
 	kind, body := int32(outWhole), engine.Null
 	switch {
 	case r.Stream != nil:
-		x.source = &source{body: bodyOf(r.Stream), owned: true}
-		if g.sources == nil {
-			g.sources = map[int32]*source{}
-		}
-		g.sources[id] = x.source
+		g.incoming(id, x, r.Stream)
 		kind, body = outSource, engine.Int(id)
 	case r.Null:
 		kind = outNone
@@ -112,6 +120,15 @@ func (g *guest) received(id int32, x *exchange, r *reply) engine.Value {
 	}
 	return g.in.NewArray(engine.Int(int32(r.Status)), g.in.NewLatin1(r.Header), engine.Int(kind), body,
 		g.in.NewString([]byte(r.url)), engine.Bool(r.redirected))
+}
+
+// incoming makes a stream a source with the exchange's number.
+func (g *guest) incoming(id int32, x *exchange, stream io.ReadCloser) {
+	x.source = &source{body: bodyOf(stream), owned: true}
+	if g.sources == nil {
+		g.sources = map[int32]*source{}
+	}
+	g.sources[id] = x.source
 }
 
 // bodyOf is the stream as a body; one that is a body already stays it.
@@ -142,7 +159,7 @@ func hostServiceFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.serviceFetch: wrong arguments")
 	}
 	depth := depthOf(g.from) + 1
-	return g.exchange(o, func(ctx context.Context) (*reply, error) {
+	return g.request(o, func(ctx context.Context) (*reply, error) {
 		if depth > maxDepth {
 			return nil, errTooDeep
 		}
@@ -185,7 +202,7 @@ func hostOutboundFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.outboundFetch: wrong arguments")
 	}
 	door := g.box.opt.Fetch
-	return g.exchange(o, func(ctx context.Context) (*reply, error) {
+	return g.request(o, func(ctx context.Context) (*reply, error) {
 		if door == nil {
 			return nil, errNoFetcher
 		}

@@ -8,6 +8,9 @@ type Binding struct {
 	SQL     SQL
 	Queue   Queue
 	Service Service
+	Bucket  Bucket
+	// Counted: a bucket that counts bodies of unknown length (objects §6); others want every stream's length.
+	Counted bool
 }
 
 // Kind returns the name of the door that is set, as the prelude knows it; "" if none is.
@@ -21,6 +24,10 @@ func (b *Binding) Kind() string {
 		return "queue"
 	case b.Service != nil:
 		return "service"
+	case b.Bucket != nil && b.Counted:
+		return "bucket3"
+	case b.Bucket != nil:
+		return "bucket2"
 	}
 	return ""
 }

@@ -5,6 +5,7 @@
 //	sql.go       SQL: a database
 //	queue.go     Queue: a queue's producer side
 //	service.go   Service: another worker's HTTP route
+//	bucket.go    Bucket: an object bucket
 //	outbound.go  Fetcher: what global fetch sends to the outside
 //
 // Invariants: an implementation is safe for concurrent use, returns promptly when its context is done, and keeps no slice

@@ -34,7 +34,7 @@ func hostSettle(in *engine.Instance, args []engine.Value) engine.Value {
 	}
 	m, durable, err := decide(b.Settler, retry, all, id, int(delay))
 	if err != nil {
-		return in.Throw(m.reason(in, err))
+		return in.Throw(m.Reason(in, err))
 	}
 	return start(c, m, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
 		return nothing, durable(ctx)

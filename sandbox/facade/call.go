@@ -47,7 +47,7 @@ func start(c Caller, m *Method, do func(ctx context.Context) (func(in *engine.In
 		result, err := do(ctx)
 		return func(in *engine.Instance) (engine.Value, bool) {
 			if err != nil {
-				return m.reason(in, err), false
+				return m.Reason(in, err), false
 			}
 			return result(in), true
 		}
@@ -57,8 +57,8 @@ func start(c Caller, m *Method, do func(ctx context.Context) (func(in *engine.In
 // nothing makes undefined of a call without a result.
 func nothing(*engine.Instance) engine.Value { return engine.Undefined }
 
-// reason is how a guest sees a door's error.
-func (m *Method) reason(in *engine.Instance, err error) engine.Value {
+// Reason is how a guest sees a door's error. The guest is there.
+func (m *Method) Reason(in *engine.Instance, err error) engine.Value {
 	name, text := fault.NameOf(err), fault.Detail(err)
 	switch {
 	case fault.NamedOf(err) != nil && slices.Contains(m.Errors, name):

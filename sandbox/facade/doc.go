@@ -8,6 +8,7 @@
 //	queue.go    queue producers
 //	batch.go    settlement of a delivered batch
 //	sql.go      databases
+//	bucket.go   the methods of object buckets and services; package sandbox has their host functions, which move bodies
 //
 // Invariants: no slice of guest memory lives past the host function that took it. A door's error reaches the guest as
 // one of the names that its method declares, else as a TypeError (Invalid) or backend_unavailable.

@@ -11,5 +11,8 @@ var Methods = map[string][]*Method{
 	"kv":    {kvGet, kvGetWithMetadata, kvPut, kvDelete, kvList},
 	"queue": {queueSend, queueSendBatch},
 	"batch": {batchAcknowledge, batchRetry, batchAcknowledgeAll, batchRetryAll}, // of the queue handler's argument
-	"sql":   {sqlExecute, sqlQuery, sqlTransaction},
+	"bucket": {BucketHead, BucketGet, BucketPut, BucketDelete, BucketList, BucketCreateMultipartUpload, BucketUploadPart,
+		BucketCompleteMultipartUpload, BucketAbortMultipartUpload},
+	"service": {serviceFetch},
+	"sql":     {sqlExecute, sqlQuery, sqlTransaction},
 }

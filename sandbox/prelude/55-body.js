@@ -81,8 +81,7 @@ function bodyAsStream(object) {
     stream = newHostReadableStream(() => null, () => {}, 0);
     readChunk(acquireReader(stream)).then(undefined, () => {});
   } else if (kind === bodyIncoming) {
-    stream = newHostReadableStream(() => incomingBodyPull(source), () => incomingBodyCancel(source), 0);
-    stream[kReadable].origin = source;
+    stream = bodyFromHost(source);
   } else {
     let rest = kind === bodyText ? host.utf8Encode(source) : source;
     if (rest.byteLength === 0) rest = null;
@@ -94,6 +93,13 @@ function bodyAsStream(object) {
   }
   object[bodyKind] = bodyStream;
   object[bodySource] = stream;
+  return stream;
+}
+
+// The stream of a body that the host has.
+function bodyFromHost(source) {
+  const stream = newHostReadableStream(() => incomingBodyPull(source), () => incomingBodyCancel(source), 0);
+  stream[kReadable].origin = source;
   return stream;
 }
 

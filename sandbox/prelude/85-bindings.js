@@ -30,7 +30,7 @@ function facadeClass(kind, name, methods, lengths) {
           if (given.length < fewest || given.length > most) {
             throw new TypeError(`${name}.${key} takes ${fewest === most ? fewest : `${fewest} to ${most}`} arguments, not ${given.length}`);
           }
-          const operation = run(number, given[0], given[1], given[2]);
+          const operation = run(number, given[0], given[1], given[2], given[3], given[4]);
           return typeof operation === 'number' ? pending(operation) : operation;
         } catch (failure) {
           return CorePromise.reject(failure);
