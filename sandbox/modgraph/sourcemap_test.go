@@ -4,7 +4,9 @@ import "testing"
 
 // Which entry is a module's source map (module-worker §2.1: source maps are carried, never imported).
 func TestSourceMap(t *testing.T) {
-	js := func(path, src string) Module { return Module{Path: path, MediaType: TypeJavaScript, Bytes: []byte(src)} }
+	js := func(path, src string) Module {
+		return Module{Path: path, MediaType: TypeJavaScript, Bytes: []byte(src)}
+	}
 	sm := func(path string) Module { return Module{Path: path, MediaType: TypeSourceMap, Bytes: []byte(path)} }
 	g, err := New("main.js", []Module{
 		js("main.js", "x\n//# sourceMappingURL=maps/m.json\n"), sm("maps/m.json"),
