@@ -187,3 +187,46 @@ func BenchmarkDecode(b *testing.B) {
 		run(New(Gzip, true), packed, 64<<10, 64<<10)
 	}
 }
+
+// An encoder that was used before, to its end or not, writes what a new one does.
+func TestPool(t *testing.T) {
+	var p Pool
+	for f := range numFormats {
+		for _, text := range samples() {
+			want, _ := run(New(f, false), text, 1000, 1<<16)
+			for range 2 {
+				c := p.New(f, false)
+				got, err := run(c, text, 1000, 1<<16)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("format %d, %d bytes: other output than a new encoder's, %v", f, len(text), err)
+				}
+				p.Release(c)
+				half := p.New(f, false)
+				half.Feed([]byte("of somebody else"))
+				p.Release(half)
+			}
+		}
+		if _, ok := p.New(f, true).(*Decoder); !ok {
+			t.Error("a decoder was asked for")
+		}
+	}
+}
+
+// What a short text costs: most of it is the encoder itself.
+func BenchmarkEncodeShort(b *testing.B) {
+	text := bytes.Repeat([]byte("a line of text that is like many others\n"), 50)
+	var p Pool
+	for _, bb := range []struct {
+		name  string
+		fresh func() Codec
+	}{{"new", func() Codec { return New(Gzip, false) }}, {"pool", func() Codec { return p.New(Gzip, false) }}} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c := bb.fresh()
+				run(c, text, 64<<10, 4<<10)
+				p.Release(c)
+			}
+		})
+	}
+}
