@@ -223,6 +223,10 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, err
 	}
 	g := b.guest
+	g.in.Arm(s.opt.MaxCPU) // collecting what the modules left must not fail for what they used up
+	g.in.Resume()
+	g.in.Free(g.promise)
+	g.in.Free(g.namespace)
 	g.in.Pack()
 	get := g.in.NewLatin1([]byte("GET"))
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
@@ -232,8 +236,6 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, g.loadError(err)
 	}
 	g.in.Arm(s.opt.MaxCPU) // the user's code is over; what follows is ours and not to fail for what that used up
-	g.in.Free(g.promise)
-	g.in.Free(g.namespace)
 	return g.in.Snapshot(s.snapshotOptions(append(slices.Clip(b.entries), get)))
 }
 

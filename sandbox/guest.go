@@ -218,6 +218,9 @@ func (g *guest) restore() bool {
 	}
 	clear(g.lost)
 	clear(g.found)
+	if !broken {
+		g.codecs.Close()
+	}
 	g.timers.reset()
 	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0], found: g.found[:0]}
 	if keep {

@@ -74,7 +74,10 @@ var (
 )
 
 // Codecs is where host functions keep the codecs of the invocation.
-func (g *guest) Codecs() *hostapi.Codecs { return &g.codecs }
+func (g *guest) Codecs() *hostapi.Codecs {
+	g.codecs.Pool = &g.box.encoders
+	return &g.codecs
+}
 
 // Console is where host functions write what the worker logs. The levels are the first of ours.
 func (g *guest) Console(level int, text string) { g.version.console(Level(level), text) }

@@ -36,6 +36,23 @@ func TestRejectionEvents(t *testing.T) {
 	}
 }
 
+// Between two tasks that are due at once there is time for the event too.
+func TestRejectionsBetweenTasks(t *testing.T) {
+	s := newBox(t, Options{})
+	v := openWorker(t, s, fetcher(`
+		let told = 0;
+		onunhandledrejection = (e) => { told++; e.preventDefault(); };
+		const seen = new Promise((r) => {
+			setTimeout(() => { Promise.reject(1); }, 0);
+			setTimeout(() => r(told), 0);
+			for (const end = Date.now() + 5; Date.now() < end;);
+		});
+		return new Response(await seen + '')`))
+	if got := serve(t, v, request()); got.body != "1" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // A listener that loses a promise each time it is told of one is ended by the CPU limit, and by no recursion.
 func TestRejectionsWithoutEnd(t *testing.T) {
 	s := newBox(t, Options{MaxCPU: 100_000_000})

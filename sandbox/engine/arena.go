@@ -56,8 +56,8 @@ const bootPad = 2816
 // How many blocks of each size lie on the desk: on the first page what a small handler needs and some more, on the
 // second strings of the length of header fields and URLs.
 var (
-	deskBlocks = [len(blockSizes)]uint16{6, 12, 4, 5, 18, 2, 4, 2, 6, 1, 1, 1, 1, 1, 1}
-	moreBlocks = [len(blockSizes)]uint16{15: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+	deskBlocks = [len(blockSizes)]uint16{8, 14, 4, 7, 22, 2, 4, 2, 6, 3, 1, 1}
+	moreBlocks = [len(blockSizes)]uint16{12: 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
 )
 
 // makeDesk allocates the desk and reports whether there was memory for it.

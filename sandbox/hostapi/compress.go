@@ -13,12 +13,36 @@ const (
 	codecPiece = 64 << 10 // the most input and output of one step: the codecs cannot be preempted
 )
 
-// Codecs are the compression codecs that an invocation has open. The zero value has none; forgetting it frees them all.
-// It belongs to the goroutine that runs the guest.
+// Codecs are the compression codecs that an invocation has open. The zero value has none. It belongs to the goroutine that
+// runs the guest.
 type Codecs struct {
+	Pool *codec.Pool // where codecs come from; nil: they are made
+
 	open map[int32]codec.Codec
 	last int32
 	buf  []byte
+}
+
+// Close gives up what is still open. Afterwards the Codecs are as new.
+func (cs *Codecs) Close() {
+	for id := range cs.open {
+		cs.close(id)
+	}
+	cs.last = 0
+}
+
+func (cs *Codecs) close(id int32) {
+	if c := cs.open[id]; c != nil && cs.Pool != nil {
+		cs.Pool.Release(c)
+	}
+	delete(cs.open, id)
+}
+
+func (cs *Codecs) make(f codec.Format, decompress bool) codec.Codec {
+	if cs.Pool == nil {
+		return codec.New(f, decompress)
+	}
+	return cs.Pool.New(f, decompress)
 }
 
 // CodecOwner is implemented by what is in an instance's User, if its scripts may compress.
@@ -51,7 +75,7 @@ func hostCodecOpen(in *engine.Instance, args []engine.Value) engine.Value {
 		cs.open = make(map[int32]codec.Codec)
 	}
 	cs.last++
-	cs.open[cs.last] = codec.New(codec.Format(format), args[1].Bool())
+	cs.open[cs.last] = cs.make(codec.Format(format), args[1].Bool())
 	return engine.Int(cs.last)
 }
 
@@ -94,7 +118,7 @@ func hostCodecClose(in *engine.Instance, args []engine.Value) engine.Value {
 		return badArgument(in, "codecClose")
 	}
 	if cs := codecsOf(in); cs != nil {
-		delete(cs.open, id)
+		cs.close(id)
 	}
 	return engine.Undefined
 }

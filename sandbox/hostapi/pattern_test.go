@@ -17,6 +17,10 @@ func TestURLPattern(t *testing.T) {
 		{`return new URLPattern({ pathname: '/([\\p{L}--[a-z]]+)-(x::y)' }).test({ pathname: '/AB-x::y' })`, "true"},
 		{`return new URLPattern({ search: '([[a-z]--[aeiou]]+)-(x::y)' }).exec({ search: 'bcd-x::y' }).search.groups[0]`, "bcd"},
 		{`return [new URLPattern('(https?)://a/b').pathname, new URLPattern('(x)://a/b').pathname, new URLPattern({ protocol: '(http|x)', pathname: 'a/./b' }).pathname].join()`, "/b,/b,a/b"},
+		// Punctuation that the flag v reserves inside of classes means itself outside of them.
+		{`return [new URLPattern('https://(sub.)?example(.com/)foo').test('https://example.com/foo'), new URLPattern({ hash: '(a/b-c)d' }).test({ hash: 'a/b-cd' })].join()`, "false,true"},
+		// What a string passes over is empty, not anything.
+		{`const p = new URLPattern('https://a/b#h'); return [p.port, p.search, p.username].join('|') + new URLPattern('https://a?q').pathname`, "||*/"},
 		{`return new URLPattern({ pathname: '/([' })`, "throws TypeError: URLPattern: a piece of the pattern is not valid at character 1"},
 		{`return new URLPattern({ pathname: '/([a)' })`, "throws TypeError: URLPattern: a regular expression in the pattern is not valid"},
 		{`return new URLPattern({ pathname: '/:a/:a' })`, `throws TypeError: URLPattern: the name "a" stands for two groups`},

@@ -76,17 +76,22 @@ function cloneProperties(run, object, copy) {
 }
 
 function clonePlain(run, object) {
-  if (blobIs(object)) return cloneBlob(run, object);
   const key = keyClone(object);
   if (key !== undefined) {
     run.memory.set(object, key);
     return key;
   }
-  if (run !== null && run.transfer !== null && run.transfer.includes(object)) return cloneMoved(run, object, transferKind(object));
-  if (object[clonePlatform] === true) throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
+  if (object[clonePlatform] === true) return clonePlatformObject(run, object);
   const copy = {};
   run.memory.set(object, copy);
   return cloneProperties(run, object, copy);
+}
+
+// An object of the runtime's own classes, or one that inherits from such.
+function clonePlatformObject(run, object) {
+  if (blobIs(object)) return cloneBlob(run, object);
+  if (run !== null && run.transfer !== null && run.transfer.includes(object)) return cloneMoved(run, object, transferKind(object));
+  throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
 }
 
 // Stands in for an object on its way, until all else has succeeded.
@@ -270,7 +275,7 @@ cloneRegister((run, expression) => {
 
 // The runtime's own classes are plain objects to the engine, but cannot be cloned.
 const clonePlatform = coreSlot('platform');
-for (const name of ['Request', 'Response', 'Headers', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'TextEncoderStream',
+for (const name of ['Request', 'Response', 'Headers', 'Blob', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'TextEncoderStream',
   'TextDecoderStream', 'Crypto', 'SubtleCrypto', 'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
   'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
   const C = globalThis[name];
@@ -326,6 +331,7 @@ idlGlobal('structuredClone', {
   structuredClone(value, options = undefined) {
     webArguments(arguments.length, 1, 'structuredClone');
     const transfer = options === undefined ? null : cloneTransferList(webDict(options, 'structuredClone: options').transfer);
+    if (transfer === null && typeof value === 'object' && value !== null) return cloneAny(new CloneRun(null), value);
     return cloneMove(value, transfer).copy;
   },
 }.structuredClone);

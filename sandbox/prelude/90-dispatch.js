@@ -52,9 +52,20 @@ function dispatchSeal() {
   } catch {
     // User code has bent what this needs; invocations will show it better.
   } finally {
-    invocation = null;
+    dispatchPrepare();
     dispatchFetchHandler = dispatchHandlers.fetch === undefined ? undefined : dispatchBind(dispatchHandlers.fetch, dispatchTarget);
   }
+}
+
+// The arguments of the first invocation after the image, made ready in the image: the request's state (null once they
+// were taken), the request, an env without anything, the context, and the invocation itself, which has begun already.
+// After a reset every invocation is the first.
+let dispatchReady = [null];
+
+function dispatchPrepare() {
+  const mine = invocation = [0, null, false, null];
+  const state = ['', '', bodyNull, null, null, '', false, null, requestIncomingRest, mine];
+  dispatchReady = [state, { __proto__: requestPrototype, [fetchSlot]: state }, {}, { __proto__: contextPrototype, [dispatchSlot]: mine }, mine];
 }
 
 function dispatchWarm(request) {
@@ -63,9 +74,23 @@ function dispatchWarm(request) {
 }
 
 // Begins an invocation of the fetch handler and returns what the handler returned. headers: name LF value LF for every
-// field; kind: 0 no body, 1 one that incomingBodyPull reads. The request and the context are made in place: a call of a
-// function costs as much as either.
+// field; kind: 0 no body, 1 one that incomingBodyPull reads. What is not ready is made in place: a call of a function
+// costs as much as each of these objects.
 function dispatchFetch(method, url, headers, kind, length, vars, bound) {
+  const ready = dispatchReady;
+  const state = ready[0];
+  if (state !== null) {
+    ready[0] = null;
+    state[requestMethod] = method;
+    state[requestHeaders] = headers;
+    state[requestRaw] = url;
+    if (invocation !== ready[4]) invocation = ready[4];
+    if (kind !== 0) {
+      state[bodyKind] = bodyIncoming;
+      state[bodySource] = [invocation, 0];
+    }
+    return dispatchFetchHandler(ready[1], vars === undefined && bound === undefined ? ready[2] : dispatchEnv(vars, bound), ready[3]);
+  }
   const mine = invocation = [0, null, false, null];
   return dispatchFetchHandler(
     { __proto__: requestPrototype, [fetchSlot]: [method, headers, kind === 0 ? bodyNull : bodyIncoming, kind === 0 ? null : [mine, 0], null, url, false, null, requestIncomingRest, mine] },

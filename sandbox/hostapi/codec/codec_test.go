@@ -67,15 +67,15 @@ func reference(f Format, in []byte) ([]byte, error) {
 
 func samples() [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
-	noise := make([]byte, 100_000)
+	noise := make([]byte, 40_000)
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
 	}
-	skewed := make([]byte, 70_000)
+	skewed := make([]byte, 40_000)
 	for i := range skewed {
 		skewed[i] = byte(r.ExpFloat64() * 20)
 	}
-	return [][]byte{nil, []byte("a"), []byte("expected output"), bytes.Repeat([]byte("abc"), 50_000), noise, skewed, make([]byte, 300_000)}
+	return [][]byte{nil, []byte("a"), []byte("expected output"), bytes.Repeat([]byte("abc"), 25_000), noise, skewed, make([]byte, 100_000)}
 }
 
 // What is compressed here the standard library can read, and the other way round, whatever the pieces.
@@ -142,7 +142,7 @@ func TestGzipHeader(t *testing.T) {
 
 // A decoder holds no output: a thousandfold expansion is taken piece by piece.
 func TestBombCostsNoMemory(t *testing.T) {
-	packed, _ := run(New(Gzip, false), make([]byte, 64<<20), 1<<20, 1<<16)
+	packed, _ := run(New(Gzip, false), make([]byte, 16<<20), 1<<20, 1<<16)
 	d := New(Gzip, true)
 	buf := make([]byte, 64<<10)
 	d.Feed(packed)
@@ -185,5 +185,48 @@ func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		run(New(Gzip, true), packed, 64<<10, 64<<10)
+	}
+}
+
+// An encoder that was used before, to its end or not, writes what a new one does.
+func TestPool(t *testing.T) {
+	var p Pool
+	for f := range numFormats {
+		for _, text := range samples() {
+			want, _ := run(New(f, false), text, 1000, 1<<16)
+			for range 2 {
+				c := p.New(f, false)
+				got, err := run(c, text, 1000, 1<<16)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("format %d, %d bytes: other output than a new encoder's, %v", f, len(text), err)
+				}
+				p.Release(c)
+				half := p.New(f, false)
+				half.Feed([]byte("of somebody else"))
+				p.Release(half)
+			}
+		}
+		if _, ok := p.New(f, true).(*Decoder); !ok {
+			t.Error("a decoder was asked for")
+		}
+	}
+}
+
+// What a short text costs: most of it is the encoder itself.
+func BenchmarkEncodeShort(b *testing.B) {
+	text := bytes.Repeat([]byte("a line of text that is like many others\n"), 50)
+	var p Pool
+	for _, bb := range []struct {
+		name  string
+		fresh func() Codec
+	}{{"new", func() Codec { return New(Gzip, false) }}, {"pool", func() Codec { return p.New(Gzip, false) }}} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c := bb.fresh()
+				run(c, text, 64<<10, 4<<10)
+				p.Release(c)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@
 //
 //	codec.go    Codec: what both directions look like; formats and errors
 //	encode.go   compressing, over the flate package
+//	pool.go     Pool: encoders that are used again
 //	decode.go   decompressing: the frames of gzip and zlib around a deflate stream
 //	inflate.go  deflate streams, resumable at every bit
 //	huffman.go  decoding tables
@@ -9,7 +10,7 @@
 //
 // Invariants: input that is wrong gives an error and nothing else. A decoder holds its window, the input of the last Feed
 // and no more: a small input that unpacks to a large output costs memory only as fast as somebody takes it. No codec has
-// a goroutine or anything else to be freed.
+// a goroutine or anything else that must be freed.
 //
 // Not here: streams, limits on the number of codecs, guests (package hostapi and the prelude).
 package codec

@@ -14,13 +14,20 @@ const level = 6
 
 // Encoder compresses. Its output is held until it is read: never more than about what the input was.
 type Encoder struct {
-	out   bytes.Buffer
-	w     io.WriteCloser
-	ended bool
+	format Format
+	out    bytes.Buffer
+	w      resetWriter
+	ended  bool
+}
+
+// resetWriter is what the writers of the three formats are.
+type resetWriter interface {
+	io.WriteCloser
+	Reset(w io.Writer)
 }
 
 func newEncoder(f Format) *Encoder {
-	e := &Encoder{}
+	e := &Encoder{format: f}
 	switch f {
 	case Gzip:
 		e.w, _ = gzip.NewWriterLevel(&e.out, level) // the level is valid
@@ -44,8 +51,14 @@ func (e *Encoder) End() {
 	if !e.ended {
 		e.ended = true
 		_ = e.w.Close() // as above
-		e.w = nil       // and with it most of the encoder's memory
 	}
+}
+
+// reset makes it as new.
+func (e *Encoder) reset() {
+	e.out.Reset()
+	e.w.Reset(&e.out)
+	e.ended = false
 }
 
 // Read gives what is compressed.
