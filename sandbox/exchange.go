@@ -136,7 +136,7 @@ func bodyOf(s io.ReadCloser) event.Body {
 	if b, ok := s.(event.Body); ok {
 		return b
 	}
-	return streamBody{s}
+	return newStreamBody(s)
 }
 
 // endExchanges ends every exchange. Nobody reports to the guest afterwards.

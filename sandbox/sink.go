@@ -138,17 +138,25 @@ func (b *bytesBody) Read(p []byte) (int, error) { return b.TryRead(p) }
 // Close is event.Body's.
 func (b *bytesBody) Close() error { return nil }
 
-// streamBody makes a body of a stream that can only be waited for.
-type streamBody struct{ io.ReadCloser }
+// streamBody makes a body of a stream that can only be waited for, and that is to be closed once.
+type streamBody struct {
+	io.Reader
+	close func() error
+}
+
+func newStreamBody(s io.ReadCloser) *streamBody { return &streamBody{s, sync.OnceValue(s.Close)} }
 
 // TryRead is event.Body's: it never has anything at once.
-func (streamBody) TryRead([]byte) (int, error) { return 0, nil }
+func (*streamBody) TryRead([]byte) (int, error) { return 0, nil }
+
+// Close is event.Body's.
+func (b *streamBody) Close() error { return b.close() }
 
 var (
 	_ event.Body = (*loan)(nil)
 	_ event.Body = (*sink)(nil)
 	_ event.Body = (*bytesBody)(nil)
-	_ event.Body = streamBody{}
+	_ event.Body = (*streamBody)(nil)
 )
 
 // How a guest's body goes out.
