@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"edged/internal/disk"
 	"edged/internal/fault"
@@ -603,3 +605,12 @@ func eventually(t testing.TB, ok func() bool) {
 }
 
 func valueRecord(v []byte) replica.Record { return replica.Record{Value: v, Size: uint64(len(v))} }
+
+func counterValue(t testing.TB, c prometheus.Counter) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}

@@ -14,6 +14,8 @@ type Member struct {
 	Name  string         // unique among members
 	Epoch replica.Origin // of its store; a store with another epoch is not this member
 	URL   string         // of its peer listener, like https://host:port
+
+	Gossip string // host:port of its doorbell, "" when it has none
 }
 
 // SetMembers replaces the list of the fleet's members; this node itself may be in it. Feeds are read from and served to exactly

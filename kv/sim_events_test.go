@@ -35,8 +35,12 @@ func (w *world) step() {
 		w.traffic()
 	case p < 820:
 		w.advertise(n)
-	case p < 840:
+	case p < 830:
 		w.calm()
+	case p < 836:
+		w.straggler(n)
+	case p < 842:
+		w.relapse(n)
 	case p < 880:
 		if n.up {
 			n.store.Sweep(bg)
@@ -94,6 +98,11 @@ func (w *world) write(n *simNode) {
 		wr.expires = w.now + n.skew + 60_000 + w.rng.Int64N(600_000)
 		c.rec.Flags, c.rec.Expires = replica.Expires, wr.expires
 	}
+	w.commit(n, c, wr)
+}
+
+// commit makes a node write, and notes what was written.
+func (w *world) commit(n *simNode, c change, wr *simWrite) {
 	err := n.store.commits.do(0, func(t *tx) error { return t.write(c) })
 	if err != nil {
 		return // a deleted namespace, or a store that was fenced
@@ -114,7 +123,7 @@ func (w *world) write(n *simNode) {
 
 // advertise moves members' vectors to each other outside of sessions.
 func (w *world) advertise(n *simNode) {
-	if len(w.ads) > 0 && w.rng.IntN(2) == 0 {
+	if len(w.ads) > 20 || len(w.ads) > 0 && w.rng.IntN(2) == 0 {
 		ad := w.ads[0]
 		w.ads = w.ads[1:]
 		if ad.to.up {
@@ -139,14 +148,78 @@ func (w *world) calm() {
 		w.settle()
 	}
 	w.now += []int64{1000, simGrace / 4, simGrace + 1}[w.rng.IntN(3)]
+	w.adsAndSweeps()
+}
+
+// writeThis makes a node write a key, durably.
+func (w *world) writeThis(n *simNode, key, value string) bool {
+	seq := n.store.ledger.seq
+	rec := tombstone()
+	if value != "" {
+		rec = valueRecord([]byte(value))
+	}
+	w.commit(n, change{simUIDs[0], key, rec}, &simWrite{uid: simUIDs[0], key: key, value: value})
+	w.sync(n)
+	return n.store.ledger.seq > seq
+}
+
+// straggler is a record that is long on its way while the key is deleted by one who never saw it, and all hear of the delete
+// from that one alone.
+func (w *world) straggler(y *simNode) {
+	x, d := w.nodes[w.rng.IntN(len(w.nodes))], w.nodes[w.rng.IntN(len(w.nodes))]
+	if x == y || d == y || d == x || !w.linked(x, y) || !w.writeThis(y, "k0", fmt.Sprint("s", w.rng.Uint32())) {
+		return
+	}
+	s := w.connect(x, Member{Epoch: y.epoch})
+	if s == nil {
+		return
+	}
+	for live, ok := false, true; ok && !live; {
+		live, ok = w.serve(s, 50)
+	}
+	s.hangs = w.now + simGrace + 200_000 + w.rng.Int64N(simGrace)
+	w.now += 200_000
+	if !d.up || !w.writeThis(d, "k0", "") {
+		return
+	}
+	for range 2 {
+		for _, n := range w.nodes {
+			if n != d {
+				w.whole(n, d)
+			}
+		}
+	}
+	w.now += simGrace + 1000
+	w.adsAndSweeps()
+}
+
+// relapse is a node that is restored from a backup made before a delete.
+func (w *world) relapse(n *simNode) {
+	if !n.up || !w.writeThis(n, "k1", fmt.Sprint("r", w.rng.Uint32())) {
+		return
+	}
+	w.settle()
+	w.backup(n)
+	d := w.nodes[w.rng.IntN(len(w.nodes))]
+	if !d.up || !w.writeThis(d, "k1", "") {
+		return
+	}
+	w.settle()
+	w.now += []int64{1000, simGrace / 2, simGrace + 1000}[w.rng.IntN(3)]
+	w.settle()
+	w.adsAndSweeps()
+	w.restore(n)
+}
+
+func (w *world) adsAndSweeps() {
 	for _, n := range w.nodes {
 		w.advertise(n)
 	}
-	for range len(w.ads) {
+	for range 2 * len(w.ads) {
 		w.advertise(w.nodes[0])
 	}
 	for _, n := range w.nodes {
-		if n.up && w.rng.IntN(3) > 0 {
+		if n.up {
 			n.store.Sweep(bg)
 		}
 	}
