@@ -20,7 +20,19 @@ func (s *Store) openGossip() (*gossip.Bell, error) {
 	opt.Rang = s.rang
 	opt.Refused = func(reason string) { s.opt.Metrics.refused[reason].Inc() }
 	bell, err := gossip.Open(opt)
-	return bell, fault.Wrap(fault.Unavailable, "kv.Run", err)
+	if err != nil {
+		return nil, fault.Wrap(fault.CodeOf(err), "kv.Run", err)
+	}
+	s.bell.Store(bell)
+	return bell, nil
+}
+
+// GossipAddr returns the host:port of this node's doorbell, "" while it has none.
+func (s *Store) GossipAddr() string {
+	if b := s.bell.Load(); b != nil {
+		return b.Addr()
+	}
+	return ""
 }
 
 // rang notes a head that gossip brought and wakes the session with that member if it sleeps.

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"edged/kv/gossip"
 )
 
 // authority signs certificates whose common name is a node's name.
@@ -163,7 +161,7 @@ func (fl *fleet) members() (out []Member) {
 	for _, f := range fl.nodes {
 		m := Member{Name: f.name, URL: f.server.URL}
 		if f.Store != nil {
-			m.Epoch = f.Epoch()
+			m.Epoch, m.Gossip = f.Epoch(), f.GossipAddr()
 		}
 		out = append(out, m)
 	}
@@ -210,5 +208,3 @@ func (fl *fleet) equalSoon(t testing.TB) {
 		return true
 	})
 }
-
-var _ = gossip.Options{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -21,6 +22,9 @@ import (
 	"edged/internal/testkit"
 	"edged/kv/replica"
 )
+
+// testCache is shared by the stores of the tests: a cache for each costs more than what it holds.
+var testCache = pebble.NewCache(8 << 20)
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
@@ -32,7 +36,7 @@ type rig struct {
 }
 
 func options(fs vfs.FS, now *int64) Options {
-	return Options{Dir: "/kv", FS: fs, MemSize: 256 << 10, clock: func() int64 { return *now }}
+	return Options{Dir: "/kv", FS: fs, Cache: testCache, MemSize: 256 << 10, clock: func() int64 { return *now }}
 }
 
 func newRig(t testing.TB, change func(*Options)) *rig {

@@ -2,10 +2,13 @@ package kv
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"edged/internal/fault"
+	"edged/kv/gossip"
 	"edged/kv/replica"
 )
 
@@ -74,6 +79,43 @@ func (fl *fleet) same(t *testing.T) {
 				t.Errorf("%s holds %.40q at %s, %s %.40q", f.name, got, k, fl.nodes[0].name, want)
 			}
 		}
+	}
+}
+
+// The doorbell brings heads of members and ends a pause after a failure; a wrong key file is an error at the start.
+func TestDoorbell(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fl := newFleet(t, 3, func(_ int, f *fleetNode) {
+		f.opt.Peers.Gossip = &gossip.Options{Bind: "127.0.0.1:0", KeyFile: key, Tick: 5 * time.Millisecond}
+	})
+	for _, f := range fl.nodes {
+		eventually(t, func() bool { return f.GossipAddr() != "" })
+	}
+	fl.introduce(t)
+	a, b := fl.nodes[0], fl.nodes[1]
+	eventually(t, func() bool { return b.bell.Load().Nodes() == 3 })
+	mustPut(t, a.kv(), "k", "v", PutOptions{})
+	head := func() uint64 {
+		b.seen.mu.Lock()
+		defer b.seen.mu.Unlock()
+		return b.seen.heads[a.Epoch()].Seq
+	}
+	eventually(t, func() bool { return head() == 1 })
+	fl.equalSoon(t)
+
+	opt := fl.nodes[2].opt
+	opt.FS, opt.Node = vfs.NewMem(), "other"
+	opt.Peers = &PeerOptions{Client: opt.Peers.Client, Name: opt.Peers.Name, Gossip: &gossip.Options{Bind: "127.0.0.1:0", KeyFile: key + "none"}}
+	s, err := Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Run(t.Context()); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("a missing key file: %v", err)
 	}
 }
 

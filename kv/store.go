@@ -12,6 +12,7 @@ import (
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/kv/gossip"
 	"edged/kv/replica"
 )
 
@@ -33,6 +34,7 @@ type Store struct {
 	doorbells atomic.Pointer[map[replica.Origin]chan struct{}]
 	fetches   chan struct{} // capacity maxFetches
 	seen      watch
+	bell      atomic.Pointer[gossip.Bell]
 	serving   atomic.Int64 // requests of peers in progress
 
 	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
@@ -69,6 +71,10 @@ func (s *Store) open() error {
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "kv.Open", err)
+	}
+	if s.opt.Cache == nil {
+		s.opt.Cache = pebble.NewCache(32 << 20)
+		defer s.opt.Cache.Unref()
 	}
 	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: fs.PathJoin(s.opt.Dir, "db"), FS: fs, Cache: s.opt.Cache,
 		MemSize: s.opt.MemSize, Log: s.opt.Log})
