@@ -93,7 +93,8 @@ func (b *blobs) ingest(r io.Reader, limit int64) (d digest, size int64, err erro
 		return d, 0, err
 	}
 	h := blake3.New()
-	size, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, h)}, struct{ io.Reader }{io.LimitReader(r, limit+1)}, make([]byte, 64<<10))
+	// The hash comes first: a vfs file may change the slice that it is given.
+	size, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(h, f)}, struct{ io.Reader }{io.LimitReader(r, limit+1)}, make([]byte, 64<<10))
 	if err == nil && size > limit {
 		err = errTooLarge
 	}

@@ -112,10 +112,10 @@ func (s *Store) download(ctx context.Context, m Member, d digest, size int64) (r
 		buf := make([]byte, fetchBuffer)
 		for at := have; at < size; {
 			n, rerr := resp.Body.Read(buf[:min(int64(len(buf)), size-at)])
+			h.Write(buf[:n]) // first: a vfs file may change the slice that it is given
 			if _, err := f.WriteAt(buf[:n], at); err != nil {
 				return "failed", err
 			}
-			h.Write(buf[:n])
 			idle.Reset(stall)
 			if at += int64(n); at < size && rerr != nil {
 				return "failed", fmt.Errorf("%d of %d bytes: %w", at, size, noEOF(rerr))

@@ -324,13 +324,13 @@ func TestStoppedPeer(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	value := make([]byte, 100_000)
-	for i := range 200 {
+	for i := range 80 {
 		if err := a.kv().Put(t.Context(), fmt.Sprint(i), value, PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	fl.equalSoon(t)
-	if n := a.metricsServed(t); n > 2*200+200 {
+	if n := a.metricsServed(t); n > 2*80+80 {
 		t.Errorf("%v records were served", n)
 	}
 	io.CopyN(io.Discard, resp.Body, 1000)
