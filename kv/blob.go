@@ -23,8 +23,9 @@ type blobs struct {
 	dir string
 
 	mu      sync.Mutex
-	pins    map[digest]int // files that a write in progress relies on
-	orphans []orphan       // perhaps unused, oldest first
+	pins    map[digest]int           // files that a write in progress relies on
+	claims  map[digest]chan struct{} // files that are being fetched; closed at the end
+	orphans []orphan                 // perhaps unused, oldest first
 	temps   uint64
 	holds   int // backups in progress: nothing is removed
 }
@@ -45,7 +46,7 @@ const writeCategory vfs.DiskWriteCategory = "kv-blob"
 var errTooLarge = ErrValueTooLarge.New("kv.Put", "a value has up to 26214400 bytes")
 
 func openBlobs(fs vfs.FS, dir string) (*blobs, error) {
-	b := &blobs{fs: fs, dir: dir, pins: map[digest]int{}}
+	b := &blobs{fs: fs, dir: dir, pins: map[digest]int{}, claims: map[digest]chan struct{}{}}
 	for _, sub := range []string{b.tempDir(), b.partDir()} {
 		if err := fs.MkdirAll(sub, 0o700); err != nil {
 			return nil, err
@@ -92,7 +93,8 @@ func (b *blobs) ingest(r io.Reader, limit int64) (d digest, size int64, err erro
 		return d, 0, err
 	}
 	h := blake3.New()
-	size, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(f, h)}, struct{ io.Reader }{io.LimitReader(r, limit+1)}, make([]byte, 64<<10))
+	// The hash comes first: a vfs file may change the slice that it is given.
+	size, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(h, f)}, struct{ io.Reader }{io.LimitReader(r, limit+1)}, make([]byte, 64<<10))
 	if err == nil && size > limit {
 		err = errTooLarge
 	}
@@ -142,6 +144,44 @@ func (b *blobs) unpin(d digest) {
 	if b.pins[d]--; b.pins[d] <= 0 {
 		delete(b.pins, d)
 	}
+}
+
+// claim makes the caller the one who fetches a file, or returns a channel that is closed when whoever does has ended.
+func (b *blobs) claim(d digest) (done <-chan struct{}, mine bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.claims[d]; c != nil {
+		return c, false
+	}
+	b.claims[d] = make(chan struct{})
+	return nil, true
+}
+
+func (b *blobs) unclaim(d digest) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.claims[d])
+	delete(b.claims, d)
+}
+
+// openPart opens the file of a fetch for going on, hashes what it has, and returns how much that is. What is longer than it
+// may be is begun anew.
+func (b *blobs) openPart(name string, size int64, h io.Writer) (f vfs.File, have int64, err error) {
+	if info, serr := b.fs.Stat(name); serr != nil || info.Size() > size {
+		f, err = b.fs.Create(name, writeCategory)
+		return f, 0, err
+	}
+	if f, err = b.fs.OpenReadWrite(name, writeCategory); err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		have, err = io.Copy(h, io.NewSectionReader(f, 0, info.Size()))
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, have, nil
 }
 
 // has reports whether the file of a digest is here, with this size.

@@ -19,7 +19,7 @@ import (
 // writers run, the disk stops somewhere, what was synced (and perhaps some more) is opened again.
 func TestCrash(t *testing.T) {
 	rng := testkit.Rand(t)
-	for round := range 25 {
+	for round := range crashRounds {
 		seed := rng.Uint64()
 		t.Run(fmt.Sprint(round), func(t *testing.T) { crashOnce(t, rand.New(rand.NewPCG(seed, 0))) })
 	}

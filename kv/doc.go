@@ -14,11 +14,17 @@
 //	sweep.go       expiry, tombstones, leftovers of deleted namespaces
 //	backup.go      online backup, and what a restored directory becomes
 //	lost.go        notices deletes that come back
+//	members.go     who the other members are, and who may be talked to
+//	feed.go        units of this store's feed; serve.go: the handlers that send them
+//	intake.go      one session with a peer, frame by frame; pull.go: keeps a session with each neighbour; fetch.go: value files
+//	doorbell.go    gossip wakes sessions; watch.go: lag, waiting; audit.go: digests compared
 //	replica/       the pure core of replication
+//	gossip/        the door to memberlist
 //
 // Invariants: a call that returned nil is on disk. A record names its value file only when that is complete and on disk, and the
 // file goes only when the loss of its last name is on disk. Sequence numbers are never used twice under one epoch. What is not
-// durable yet is never shown to a peer.
+// durable yet is never shown to a peer. A tombstone goes only when every member has it, nothing older is on its way here, and its
+// grace is over. TestSimulation holds the whole to its promises, TestSimulationNeedsEachRule shows that each rule is needed.
 //
 // Not here: JavaScript (package sandbox), the Resource (package control), the peer listener and certificates (package node).
 package kv

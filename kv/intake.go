@@ -72,6 +72,11 @@ func (in *intake) frame(kind byte, body []byte) (m replica.Mark, marked bool, er
 }
 
 func (in *intake) apply(u replica.Unit, m replica.Mark) error {
+	if len(u.Changes) > 0 {
+		if err := in.s.opt.Space.Check(); err != nil {
+			return err // the session is tried again until there is room
+		}
+	}
 	if in.fetch != nil {
 		release, err := in.fetch(u.Changes)
 		if err != nil {

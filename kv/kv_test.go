@@ -1,24 +1,26 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
-	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/testkit"
 	"edged/kv/replica"
 )
+
+// testCache is shared by the stores of the tests: a cache for each costs more than what it holds.
+var testCache = pebble.NewCache(8 << 20)
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
@@ -30,7 +32,7 @@ type rig struct {
 }
 
 func options(fs vfs.FS, now *int64) Options {
-	return Options{Dir: "/kv", FS: fs, MemSize: 256 << 10, clock: func() int64 { return *now }}
+	return Options{Dir: "/kv", FS: fs, Cache: testCache, MemSize: 256 << 10, clock: func() int64 { return *now }}
 }
 
 func newRig(t testing.TB, change func(*Options)) *rig {
@@ -227,15 +229,6 @@ func (r *rig) keys(t testing.TB) (keys []string) {
 	return keys
 }
 
-func (r *rig) files(t testing.TB) (files []string) {
-	t.Helper()
-	if err := r.blobs.each(func(d digest) error { files = append(files, fmt.Sprintf("%x", d[:4])); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-// kv §3: order of UTF-8 bytes, pages, cursors that survive a restart.
 func TestList(t *testing.T) {
 	r := newRig(t, nil)
 	n := r.space(t, "u1")
@@ -340,251 +333,6 @@ func TestListOverManyTombstones(t *testing.T) {
 }
 
 // Large values are streamed both ways and lie in files that are shared by equal values.
-func TestLargeValues(t *testing.T) {
-	r := newRig(t, nil)
-	n := r.space(t, "u1")
-	rng := rand.NewChaCha8([32]byte{1})
-	for _, size := range []int{131072, 131073, 1_000_000} {
-		value := make([]byte, size)
-		rng.Read(value)
-		for i, announce := range []int64{int64(size), -1} {
-			key := fmt.Sprintf("%d-%d", size, i)
-			opt := PutOptions{Metadata: map[string]string{"size": fmt.Sprint(size)}}
-			if err := n.PutReader(t.Context(), key, bytes.NewReader(value), announce, opt); err != nil {
-				t.Fatal(err)
-			}
-			got, ok, err := n.Get(t.Context(), key, nil)
-			if err != nil || !ok || !bytes.Equal(got, value) {
-				t.Fatalf("%s: %d bytes, %t, %v", key, len(got), ok, err)
-			}
-			st, ok, err := n.Open(t.Context(), key)
-			if err != nil || !ok || st.Size != int64(size) || string(st.Metadata) != fmt.Sprintf(`{"size":"%d"}`, size) {
-				t.Fatalf("%s: %v, %t, %v", key, st, ok, err)
-			}
-			got, err = io.ReadAll(st)
-			if st.Close(); err != nil || !bytes.Equal(got, value) {
-				t.Fatalf("%s: streamed %d bytes, %v", key, len(got), err)
-			}
-		}
-	}
-	if got := r.files(t); len(got) != 2 {
-		t.Errorf("%d files, want 2: equal values share one", len(got))
-	}
-	for _, announce := range []int64{5, 7, 131073, 200_000} {
-		err := n.PutReader(t.Context(), "lie", bytes.NewReader(make([]byte, 6)), announce, PutOptions{})
-		if fault.CodeOf(err) != fault.Invalid {
-			t.Errorf("6 bytes announced as %d: %v", announce, err)
-		}
-	}
-	if got := show(t, n, "lie"); got != "-" {
-		t.Errorf("a put that failed stored %q", got)
-	}
-}
-
-// A reader that began before a value was replaced and its file removed reads the old value to its end.
-func TestReplacedWhileRead(t *testing.T) {
-	r := newRig(t, nil)
-	n := r.space(t, "u1")
-	mustPut(t, n, "k", strings.Repeat("1", 300_000), PutOptions{})
-	st, _, err := n.Open(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	mustPut(t, n, "k", "two", PutOptions{})
-	r.now += time.Hour.Milliseconds()
-	if err := r.Sweep(t.Context()); err != nil || len(r.files(t)) != 0 {
-		t.Fatalf("%v, files %v", err, r.files(t))
-	}
-	if got, err := io.ReadAll(st); err != nil || len(got) != 300_000 {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-}
-
-// A damaged value file is an error, never a wrong value.
-func TestDamagedFile(t *testing.T) {
-	r := newRig(t, nil)
-	n := r.space(t, "u1")
-	mustPut(t, n, "k", strings.Repeat("1", 300_000), PutOptions{})
-	var d digest
-	r.blobs.each(func(x digest) error { d = x; return nil })
-	f, err := r.fs.OpenReadWrite(r.blobs.path(d), writeCategory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.WriteAt([]byte("2"), 1000)
-	f.Close()
-	_, _, err = n.Get(t.Context(), "k", nil)
-	wantName(t, "damaged", err, "backend_unavailable")
-	r.fs.Remove(r.blobs.path(d))
-	_, _, err = n.Get(t.Context(), "k", nil)
-	wantName(t, "missing", err, "backend_unavailable")
-}
-
-func TestQuota(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.QuotaBytes = 10_000 })
-	n, other := r.space(t, "u1"), r.space(t, "u2")
-	mustPut(t, n, "a", strings.Repeat("x", 6000), PutOptions{})
-	wantName(t, "over quota", n.Put(t.Context(), "b", make([]byte, 6000), PutOptions{}), "backend_unavailable")
-	wantName(t, "over quota, large", n.Put(t.Context(), "b", make([]byte, 600_000), PutOptions{}), "backend_unavailable")
-	mustPut(t, n, "a", strings.Repeat("y", 9000), PutOptions{}) // in place of the old one
-	mustPut(t, other, "b", strings.Repeat("x", 6000), PutOptions{})
-	if err := n.Delete(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	mustPut(t, n, "b", strings.Repeat("x", 6000), PutOptions{})
-	used := r.ledger.space("u1").bytes.Load()
-	r.reopen(t, nil)
-	if again := r.ledger.space("u1").bytes.Load(); again != used || used == 0 {
-		t.Errorf("usage %d after a restart, %d before", again, used)
-	}
-}
-
-// A nearly full disk refuses puts with the contract's word; reads and deletes go on.
-func TestFullDisk(t *testing.T) {
-	free := uint64(1 << 40)
-	r := newRig(t, func(o *Options) {
-		o.Space = disk.NewSpace(disk.SpaceOptions{Free: func(string) (uint64, error) { return free, nil }})
-	})
-	n := r.space(t, "u1")
-	mustPut(t, n, "k", "v", PutOptions{})
-	free = 0
-	r.opt.Space = disk.NewSpace(disk.SpaceOptions{Free: func(string) (uint64, error) { return free, nil }})
-	wantName(t, "put", n.Put(t.Context(), "k", nil, PutOptions{}), "backend_unavailable")
-	if got := show(t, n, "k"); got != "v" {
-		t.Errorf("get: %q", got)
-	}
-	if err := n.Delete(t.Context(), "k"); err != nil {
-		t.Errorf("delete: %v", err)
-	}
-}
-
-// kv §1: create never adopts, delete removes all data and resumes after a crash.
-func TestNamespaceLife(t *testing.T) {
-	r := newRig(t, nil)
-	n, other := r.space(t, "u1"), r.space(t, "u10")
-	mustPut(t, other, "k", "stays", PutOptions{})
-	for i := range 50 {
-		mustPut(t, n, fmt.Sprint(i), "v", PutOptions{TTL: time.Hour})
-	}
-	mustPut(t, n, "big", strings.Repeat("x", 200_000), PutOptions{})
-	before := len(r.keys(t))
-	if err := r.Delete(t.Context(), "u1"); err != nil || r.Exists("u1") {
-		t.Fatal(err, r.Exists("u1"))
-	}
-	_, _, err := n.Get(t.Context(), "1", nil)
-	wantName(t, "get", err, "backend_unavailable")
-	wantName(t, "put", n.Put(t.Context(), "1", nil, PutOptions{}), "backend_unavailable")
-	wantName(t, "create again", r.Create(t.Context(), "u1", 2), "conflict")
-
-	r.fs = r.fs.CrashClone(vfs.CrashCloneCfg{}) // before anything was swept
-	r.Close()
-	r.open(t, nil)
-	if r.Exists("u1") {
-		t.Error("deleted namespace is back")
-	}
-	r.runSweepOnce(t)
-	r.now += time.Hour.Milliseconds()
-	if err := r.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.keys(t); before < 100 || len(got) != 2 {
-		t.Errorf("left of %d entries: %q", before, got)
-	}
-	if got := r.files(t); len(got) != 0 {
-		t.Errorf("files left: %v", got)
-	}
-	if got := show(t, r.Namespace("u10"), "k"); got != "stays" {
-		t.Errorf("another namespace: %q", got)
-	}
-	if err := r.Delete(t.Context(), "u1"); err != nil {
-		t.Errorf("delete again: %v", err)
-	}
-	if err := r.Delete(t.Context(), "never"); err != nil {
-		t.Errorf("delete of nothing: %v", err)
-	}
-	wantName(t, "create after that", r.Create(t.Context(), "never", 1), "conflict")
-	for _, uid := range []string{"", strings.Repeat("u", 129)} {
-		wantName(t, "uid", r.Create(t.Context(), uid, 1), "invalid")
-	}
-}
-
-func (r *rig) runSweepOnce(t testing.TB) {
-	t.Helper()
-	if err := r.blobs.findUnused(r.db, r.stagedNow(), time.UnixMilli(r.now)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A home that was moved has a greater epoch; calls under an older one are refused.
-func TestHomeEpoch(t *testing.T) {
-	r := newRig(t, nil)
-	for _, tt := range []struct {
-		epoch uint64
-		name  string
-	}{{3, ""}, {3, ""}, {2, "conflict"}, {4, ""}, {3, "conflict"}} {
-		wantName(t, fmt.Sprint(tt.epoch), r.Create(t.Context(), "u", tt.epoch), tt.name)
-	}
-	if err := r.SetNamespaces(t.Context(), map[string]uint64{"u": 4, "v": 1, "w": 1}, []string{"w", "x"}); err != nil {
-		t.Fatal(err)
-	}
-	if !r.Exists("u") || !r.Exists("v") || r.Exists("w") || r.Exists("x") {
-		t.Error("namespaces are not as set")
-	}
-	if err := r.SetNamespaces(t.Context(), nil, nil); err != nil || !r.Exists("u") {
-		t.Error("a short list deleted something", err)
-	}
-}
-
-// A backup holds what was acknowledged before it; the store that is opened from it has a new epoch and goes on.
-func TestBackupAndRestore(t *testing.T) {
-	dir := t.TempDir()
-	open := func(name string) *Store {
-		s, err := Open(Options{Dir: filepath.Join(dir, name)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	a := open("a")
-	defer a.Close()
-	if err := a.Create(t.Context(), "u", 1); err != nil {
-		t.Fatal(err)
-	}
-	big := strings.Repeat("b", 500_000)
-	mustPut(t, a.Namespace("u"), "k", "v", PutOptions{})
-	mustPut(t, a.Namespace("u"), "big", big, PutOptions{})
-	if err := a.Backup(filepath.Join(dir, "b")); err != nil {
-		t.Fatal(err)
-	}
-	wantName(t, "a second backup into it", a.Backup(filepath.Join(dir, "b")), "conflict")
-	mustPut(t, a.Namespace("u"), "k", "later", PutOptions{})
-	b := open("b")
-	epoch := b.Epoch()
-	if epoch == a.Epoch() {
-		t.Error("the restored store has the epoch of the old one")
-	}
-	if got := show(t, b.Namespace("u"), "k"); got != "v" {
-		t.Errorf("restored %q", got)
-	}
-	if got := show(t, b.Namespace("u"), "big"); got != big {
-		t.Errorf("restored %d bytes", len(got))
-	}
-	mustPut(t, b.Namespace("u"), "k", "again", PutOptions{})
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b = open("b")
-	defer b.Close()
-	v, seq := b.ledger.covers()
-	if b.Epoch() != epoch || seq != 1 || v[a.Epoch()] != 2 || v[epoch] != 1 {
-		t.Errorf("after a restart: epoch %v, seq %d, vector %v", b.Epoch(), seq, v)
-	}
-}
-
 func tombstone() replica.Record { return replica.Record{Flags: replica.Deleted} }
 
 // eventually waits until ok holds, or fails the test after a while.
@@ -603,3 +351,12 @@ func eventually(t testing.TB, ok func() bool) {
 }
 
 func valueRecord(v []byte) replica.Record { return replica.Record{Value: v, Size: uint64(len(v))} }
+
+func counterValue(t testing.TB, c prometheus.Counter) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}

@@ -14,11 +14,14 @@ type Member struct {
 	Name  string         // unique among members
 	Epoch replica.Origin // of its store; a store with another epoch is not this member
 	URL   string         // of its peer listener, like https://host:port
+
+	Gossip string // host:port of its doorbell, "" when it has none
 }
 
 // SetMembers replaces the list of the fleet's members; this node itself may be in it. Feeds are read from and served to exactly
 // these names with exactly these epochs: an epoch that left the list is refused until its disk is wiped. It may be called at any
-// time. Conflict: this store was restored from a backup that is too old to join others; wipe its directory and start it empty.
+// time. Until it was called (with an empty list, on a node that runs alone) tombstones are kept for ever, unless the store never
+// had a record from anywhere else. Conflict: this store was restored from a backup that is too old to join others; wipe its directory and start it empty.
 func (s *Store) SetMembers(members []Member) error {
 	others := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Epoch == s.ledger.epoch })
 	names := map[string]bool{}

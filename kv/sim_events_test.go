@@ -35,8 +35,12 @@ func (w *world) step() {
 		w.traffic()
 	case p < 820:
 		w.advertise(n)
-	case p < 840:
+	case p < 830:
 		w.calm()
+	case p < 836:
+		w.straggler(n)
+	case p < 842:
+		w.relapse(n)
 	case p < 880:
 		if n.up {
 			n.store.Sweep(bg)
@@ -94,6 +98,11 @@ func (w *world) write(n *simNode) {
 		wr.expires = w.now + n.skew + 60_000 + w.rng.Int64N(600_000)
 		c.rec.Flags, c.rec.Expires = replica.Expires, wr.expires
 	}
+	w.commit(n, c, wr)
+}
+
+// commit makes a node write, and notes what was written.
+func (w *world) commit(n *simNode, c change, wr *simWrite) {
 	err := n.store.commits.do(0, func(t *tx) error { return t.write(c) })
 	if err != nil {
 		return // a deleted namespace, or a store that was fenced
@@ -113,46 +122,6 @@ func (w *world) write(n *simNode) {
 }
 
 // advertise moves members' vectors to each other outside of sessions.
-func (w *world) advertise(n *simNode) {
-	if len(w.ads) > 0 && w.rng.IntN(2) == 0 {
-		ad := w.ads[0]
-		w.ads = w.ads[1:]
-		if ad.to.up {
-			ad.to.store.advertised(ad.from, ad.vector)
-		}
-		return
-	}
-	if !n.up || n.store.ledger.durable.Load() < n.store.stagedNow() {
-		return
-	}
-	v, _ := n.store.ledger.covers()
-	for _, m := range w.nodes {
-		if m != n && w.linked(m, n) {
-			w.ads = append(w.ads, simAd{m, n.epoch, v})
-		}
-	}
-}
-
-// calm is a while in which those that can talk do, so that tombstones are covered; sessions that hang go on hanging.
-func (w *world) calm() {
-	for range 2 {
-		w.settle()
-	}
-	w.now += []int64{1000, simGrace / 4, simGrace + 1}[w.rng.IntN(3)]
-	for _, n := range w.nodes {
-		w.advertise(n)
-	}
-	for range len(w.ads) {
-		w.advertise(w.nodes[0])
-	}
-	for _, n := range w.nodes {
-		if n.up && w.rng.IntN(3) > 0 {
-			n.store.Sweep(bg)
-		}
-	}
-}
-
-// peek returns the record at a key, dead ones too.
 func (w *world) peek(n *simNode, uid, key string) (rec replica.Record, ok bool) {
 	v, err := get(n.store.db, prefixed(nil, prefixRecord, appendPlace(nil, uid, key)))
 	if err != nil {
@@ -183,7 +152,7 @@ func (w *world) sync(n *simNode) {
 
 // traffic moves one session forward, or harms it.
 func (w *world) traffic() {
-	if w.late != nil && len(w.late) > 0 && w.rng.IntN(4) == 0 {
+	if len(w.late) > 0 && w.rng.IntN(4) == 0 {
 		i := w.rng.IntN(len(w.late))
 		w.push(w.late[i])
 		w.late = slices.Delete(w.late, i, i+1)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -128,7 +129,7 @@ func (w *world) fail(format string, args ...any) {
 // start opens a node's store.
 func (w *world) start(n *simNode) {
 	s, err := Open(Options{Dir: "/kv", FS: n.fs, Cache: w.cache, MemSize: 64 << 10, Grace: simGrace * 1e6, BlobGrace: 1, rules: w.rules,
-		Peers: &PeerOptions{}, unsynced: true,
+		Node: n.name, Peers: &PeerOptions{Client: &http.Client{}, Name: func(*http.Request) (string, error) { return "", nil }}, unsynced: true,
 		clock: func() int64 { return w.now + n.skew },
 		draw: func() replica.Origin {
 			if w.rules.KeepEpoch && n.epoch != 0 {

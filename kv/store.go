@@ -12,6 +12,7 @@ import (
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/kv/gossip"
 	"edged/kv/replica"
 )
 
@@ -28,6 +29,13 @@ type Store struct {
 
 	members    atomic.Pointer[[]Member] // the others; replaced whole
 	restoredMs atomic.Int64             // what a restored backup had caught up to; 0 when that does not matter (any more)
+
+	kicked    chan struct{} // capacity 1: the members changed
+	doorbells atomic.Pointer[map[replica.Origin]chan struct{}]
+	fetches   chan struct{} // capacity maxFetches
+	seen      watch
+	bell      atomic.Pointer[gossip.Bell]
+	serving   atomic.Int64 // requests of peers in progress
 
 	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
 	coverage *replica.Coverage
@@ -48,7 +56,7 @@ func Open(opt Options) (*Store, error) {
 		}
 		opt.FS = vfs.Default
 	}
-	s := &Store{opt: opt, coverage: replica.NewCoverage(opt.rules)}
+	s := &Store{opt: opt, kicked: make(chan struct{}, 1), fetches: make(chan struct{}, maxFetches), coverage: replica.NewCoverage(opt.rules)}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -63,6 +71,10 @@ func (s *Store) open() error {
 	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "kv.Open", err)
+	}
+	if s.opt.Cache == nil {
+		s.opt.Cache = pebble.NewCache(32 << 20)
+		defer s.opt.Cache.Unref()
 	}
 	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: fs.PathJoin(s.opt.Dir, "db"), FS: fs, Cache: s.opt.Cache,
 		MemSize: s.opt.MemSize, Log: s.opt.Log})
@@ -104,8 +116,26 @@ func (s *Store) openCursors() error {
 	return err
 }
 
-// Run sweeps, and replicates when the store has peers, until ctx is done. Call it once.
+// Run sweeps, and replicates when the store has peers, until ctx is done. Call it once. It returns early only when gossip
+// cannot start: a key file that is not one, a port that is taken.
 func (s *Store) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	if s.opt.Peers != nil {
+		pulls := &pullers{s: s, running: map[replica.Origin]*pulling{}, fails: map[replica.Origin]int{}}
+		parts.Go(func() { pulls.run(ctx) })
+		parts.Go(func() { s.runWatch(ctx) })
+		if s.opt.Peers.Gossip != nil {
+			bell, err := s.openGossip()
+			if err != nil {
+				cancel()
+				return err
+			}
+			parts.Go(func() { s.runGossip(ctx, bell) })
+		}
+	}
 	s.runSweeps(ctx)
 	return nil
 }

@@ -41,7 +41,9 @@ func benchStore(b *testing.B, dir string) *Namespace {
 }
 
 func benchPebble(b *testing.B, dir string) *pebble.DB {
-	db, err := disk.OpenPebble(disk.PebbleOptions{Dir: dir, MemSize: 16 << 20})
+	cache := pebble.NewCache(32 << 20)
+	defer cache.Unref()
+	db, err := disk.OpenPebble(disk.PebbleOptions{Dir: dir, MemSize: 16 << 20, Cache: cache})
 	if err != nil {
 		b.Fatal(err)
 	}

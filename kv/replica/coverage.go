@@ -72,3 +72,6 @@ func (c *Coverage) Covered(v Version) bool {
 	}
 	return true
 }
+
+// Has returns what a member is known to have; nil when nothing is. Do not change it.
+func (c *Coverage) Has(member Origin) Vector { return c.members[member] }

@@ -45,3 +45,6 @@ func (f *Feeder) End(end uint64, vector Vector) Mark {
 	f.knows.Merge(vector)
 	return m
 }
+
+// Learn notes what the client is known to have from elsewhere.
+func (f *Feeder) Learn(v Vector) { f.knows.Merge(v) }

@@ -35,7 +35,6 @@ type Puller struct {
 	pos     uint64
 	changes []Change
 	bytes   int
-	early   Vector // only under Rules.MergeEarly
 }
 
 // NewPuller starts a session of the store self with the store peer, whose feed was read up to from.
