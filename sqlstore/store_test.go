@@ -296,6 +296,7 @@ func TestExclusiveWaitsAndGivesUp(t *testing.T) {
 	mustExecute(t, d, "INSERT INTO t VALUES(1)")
 	done := make(chan error, 1)
 	go func() { done <- s.Delete(context.Background(), "a") }()
+	poll(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return db.drained != nil })
 	s.release(db)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -312,18 +313,7 @@ func TestRunClosesUnusedDatabases(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	for start := time.Now(); ; {
-		s.mu.Lock()
-		n := len(s.open)
-		s.mu.Unlock()
-		if n == 0 {
-			break
-		}
-		if time.Since(start) > 10*time.Second {
-			t.Fatal("the database stays open")
-		}
-		<-time.After(time.Millisecond)
-	}
+	poll(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.open) == 0 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
