@@ -320,3 +320,35 @@ func TestRunClosesUnusedDatabases(t *testing.T) {
 	}
 	mustExecute(t, s.Database("a", 1), "SELECT 1")
 }
+
+// Damage that is found while a database is served is told, and the mark stays, so that the next opening checks.
+func TestDamageIsFoundWhileServing(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, Options{Dir: dir})
+	d := s.newTestDatabase(t, "a", "CREATE TABLE t(x)")
+	for range 50 {
+		mustExecute(t, d, "INSERT INTO t VALUES(randomblob(2000))")
+	}
+	if err := s.exclusive(t.Context(), "a", func(string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	main := filepath.Join(dir, "databases", "a", "main.db")
+	b, err := os.ReadFile(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 20_480; i < len(b); i++ {
+		b[i] = 0x5a
+	}
+	if err := os.WriteFile(main, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Query(t.Context(), stmt("SELECT sum(length(x)) FROM t"))
+	wantNamed(t, err, codec.ErrBackend)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := exists(filepath.Join(dir, "databases", "a", "open")); !there || err != nil {
+		t.Errorf("the mark is gone: %v", err)
+	}
+}
