@@ -3,14 +3,17 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/internal/testkit"
 	"edged/sqlstore/codec"
 )
 
@@ -350,5 +353,49 @@ func TestDamageIsFoundWhileServing(t *testing.T) {
 	}
 	if there, err := exists(filepath.Join(dir, "databases", "a", "open")); !there || err != nil {
 		t.Errorf("the mark is gone: %v", err)
+	}
+}
+
+// Whatever runs against whatever, every call ends, and no database is found in between.
+func TestOpeningClosingAndDeletingAtOnce(t *testing.T) {
+	s := openStore(t, Options{MaxOpen: 1, Readers: 1})
+	seeds := make([]*rand.Rand, 6)
+	for i := range seeds {
+		seeds[i] = rand.New(rand.NewPCG(testkit.Rand(t).Uint64(), uint64(i)))
+	}
+	parallel(len(seeds), 60, func(w, _ int) {
+		rng, ctx := seeds[w], context.Background()
+		uid := string(rune('a' + rng.IntN(3)))
+		d := s.Database(uid, 1)
+		if rng.IntN(8) == 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			cancel()
+		}
+		var err error
+		switch rng.IntN(6) {
+		case 0:
+			err = s.Create(ctx, uid, 1)
+		case 1:
+			err = s.Delete(ctx, uid)
+		case 2:
+			s.evict(0, time.Time{})
+		case 3:
+			_, err = d.Apply(ctx, []MigrationFile{file("1.sql", "CREATE TABLE t(x)")})
+		case 4:
+			_, err = d.Execute(ctx, stmt("INSERT INTO t VALUES(1)"))
+		default:
+			_, err = d.Query(ctx, stmt("SELECT count(*) FROM t"))
+		}
+		if err != nil && fault.CodeOf(err) != fault.Canceled && fault.NamedOf(err) != codec.ErrBackend && !strings.Contains(err.Error(), "no such table") {
+			t.Error(err)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid, d := range s.open {
+		if d.refs != 0 || d.closing {
+			t.Errorf("%s is left with %d users, closing %t", uid, d.refs, d.closing)
+		}
 	}
 }
