@@ -115,11 +115,7 @@ func literal(v codec.Value) string {
 		case math.IsInf(f, -1):
 			return "-9e999"
 		}
-		s := strconv.FormatFloat(f, 'e', -1, 64)
-		if !strings.Contains(s, ".") {
-			s = strings.Replace(s, "e", ".0e", 1)
-		}
-		return s
+		return strconv.FormatFloat(f, 'e', -1, 64) // the exponent alone makes it a REAL
 	case codec.KindText:
 		if strings.IndexByte(v.Bytes(), 0) >= 0 {
 			return "CAST(X'" + hex.EncodeToString([]byte(v.Bytes())) + "' AS TEXT)"

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"edged/internal/fault"
 	"edged/internal/testkit"
@@ -76,5 +77,16 @@ func wantNamed(t testing.TB, err error, want *fault.Named) {
 	t.Helper()
 	if fault.NamedOf(err) != want {
 		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// poll waits until done says so, and fails the test after a long while.
+func poll(t *testing.T, done func() bool) {
+	t.Helper()
+	for start := time.Now(); !done(); {
+		if time.Since(start) > 30*time.Second {
+			t.Fatal("it does not happen")
+		}
+		<-time.After(time.Millisecond)
 	}
 }

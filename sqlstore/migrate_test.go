@@ -262,3 +262,38 @@ func TestMigrationsMayRebuildTables(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// sql §8.1: the prefix is checked again inside the transaction, for what changed after the first look.
+func TestPrefixIsCheckedAgain(t *testing.T) {
+	s := openStore(t, Options{})
+	one := file("1.sql", "CREATE TABLE t(x)")
+	d := s.newTestDatabase(t, "a", "")
+	if _, err := d.Apply(t.Context(), []MigrationFile{one}); err != nil {
+		t.Fatal(err)
+	}
+	two := file("2.sql", "CREATE TABLE late(x)")
+	inner := two.Open
+	two.Open = func() (io.ReadCloser, error) {
+		damage(t, s, "a", "UPDATE "+engine.Ledger+" SET path='other.sql'")
+		return inner()
+	}
+	a, err := d.Apply(t.Context(), []MigrationFile{one, two})
+	wantNamed(t, err, ErrHistory)
+	if a.Effect != EffectNone {
+		t.Errorf("%v", a)
+	}
+	_, err = d.Query(t.Context(), stmt("SELECT * FROM late"))
+	wantNamed(t, err, codec.ErrSQL)
+}
+
+// A statement that would still be one if its end was cut off is never run without its end, wherever a script is cut.
+func TestNoStatementIsCut(t *testing.T) {
+	s := openStore(t, Options{})
+	for i, pad := range []int{4070, 4080, 4083, 4096, 8192, 40_000} {
+		sql := "CREATE TABLE t(x); INSERT INTO t VALUES(1),(2);\nDELETE FROM t /*" + strings.Repeat(";", pad) + "*/ WHERE x=1 --" + strings.Repeat(";", pad) + "\n AND x>0; SELECT 1"
+		d := s.newTestDatabase(t, fmt.Sprint(i), sql)
+		if got := one(t, d, "SELECT group_concat(x) FROM t"); got != codec.Text("2") {
+			t.Errorf("%d: rows %v", pad, got)
+		}
+	}
+}

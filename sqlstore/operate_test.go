@@ -179,8 +179,16 @@ func TestBadRestoresChangeNothing(t *testing.T) {
 			t.Errorf("%q was loaded", sql)
 		}
 	}
-	if got := content(t, d); got != want {
+	if err := os.Remove(good + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	newer := s.Database("a", 2)
+	if got := content(t, newer); got != want {
 		t.Errorf("changed to\n%s", got)
+	}
+	wantNamed(t, d.Restore(t.Context(), good), codec.ErrBackend) // by an older home
+	if err := newer.Restore(t.Context(), good); err != nil || content(t, newer) != want {
+		t.Errorf("a good backup by the home itself: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.opt.Dir, temporaryDir, "*")); len(left) != 0 {
 		t.Errorf("left %v", left)

@@ -142,7 +142,6 @@ func (s *Store) start(ctx context.Context, d *database) error {
 		s.opt.Metrics.checked.Inc()
 		whole := limited{context.WithoutCancel(ctx), time.Now().Add(checkTime)} // others wait for it too
 		if err := d.writer.Check(whole, s.large(d)); err != nil {
-			d.suspect = true // only a check that found nothing takes the mark away
 			s.damaged(d, err)
 			d.writer.Close()
 			d.writer = nil

@@ -111,6 +111,7 @@ func sltFiles(t *testing.T, root string) (files []string) {
 	return files
 }
 
+// sltCounts are the records of a group of files: passed as schema, statements and queries, of those renamed; or not.
 type sltCounts struct{ files, schema, statements, queries, renamed, skipped, excluded, failed int }
 
 func (c *sltCounts) add(d sltCounts) {
@@ -227,6 +228,11 @@ func (r *sltRun) fail(rec sltRecord, format string, args ...any) {
 	}
 }
 
+func (r *sltRun) exclude(rec sltRecord, err error) {
+	r.counts.excluded++
+	r.t.Logf("%s:%d: excluded: %.100s", r.name, rec.line, fault.Detail(err))
+}
+
 func (r *sltRun) statement(rec sltRecord) {
 	first, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(rec.sql)), " ")
 	var err error
@@ -247,7 +253,7 @@ func (r *sltRun) statement(rec sltRecord) {
 		return
 	}
 	if err != nil && ruled(err) {
-		r.counts.excluded++
+		r.exclude(rec, err)
 		return
 	}
 	if (err == nil) != (rec.head[1] == "ok") {
@@ -304,7 +310,7 @@ func (r *sltRun) query(rec sltRecord) {
 		result, err = r.d.Query(context.Background(), stmt("WITH renamed("+commas("c%d", len(types))+") AS ("+rec.sql+"\n) SELECT * FROM renamed"))
 	}
 	if err != nil && ruled(err) {
-		r.counts.excluded++
+		r.exclude(rec, err)
 		return
 	}
 	if err != nil && len(rec.expected) == 0 {

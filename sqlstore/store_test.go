@@ -3,14 +3,17 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/internal/testkit"
 	"edged/sqlstore/codec"
 )
 
@@ -296,6 +299,7 @@ func TestExclusiveWaitsAndGivesUp(t *testing.T) {
 	mustExecute(t, d, "INSERT INTO t VALUES(1)")
 	done := make(chan error, 1)
 	go func() { done <- s.Delete(context.Background(), "a") }()
+	poll(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return db.drained != nil })
 	s.release(db)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -312,21 +316,86 @@ func TestRunClosesUnusedDatabases(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	for start := time.Now(); ; {
-		s.mu.Lock()
-		n := len(s.open)
-		s.mu.Unlock()
-		if n == 0 {
-			break
-		}
-		if time.Since(start) > 10*time.Second {
-			t.Fatal("the database stays open")
-		}
-		<-time.After(time.Millisecond)
-	}
+	poll(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.open) == 0 })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	mustExecute(t, s.Database("a", 1), "SELECT 1")
+}
+
+// Damage that is found while a database is served is told, and the mark stays, so that the next opening checks.
+func TestDamageIsFoundWhileServing(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, Options{Dir: dir})
+	d := s.newTestDatabase(t, "a", "CREATE TABLE t(x)")
+	for range 50 {
+		mustExecute(t, d, "INSERT INTO t VALUES(randomblob(2000))")
+	}
+	if err := s.exclusive(t.Context(), "a", func(string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	main := filepath.Join(dir, "databases", "a", "main.db")
+	b, err := os.ReadFile(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 20_480; i < len(b); i++ {
+		b[i] = 0x5a
+	}
+	if err := os.WriteFile(main, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Query(t.Context(), stmt("SELECT sum(length(x)) FROM t"))
+	wantNamed(t, err, codec.ErrBackend)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := exists(filepath.Join(dir, "databases", "a", "open")); !there || err != nil {
+		t.Errorf("the mark is gone: %v", err)
+	}
+}
+
+// Whatever runs against whatever, every call ends, and no database is found in between.
+func TestOpeningClosingAndDeletingAtOnce(t *testing.T) {
+	s := openStore(t, Options{MaxOpen: 1, Readers: 1})
+	seeds := make([]*rand.Rand, 6)
+	for i := range seeds {
+		seeds[i] = rand.New(rand.NewPCG(testkit.Rand(t).Uint64(), uint64(i)))
+	}
+	parallel(len(seeds), 60, func(w, _ int) {
+		rng, ctx := seeds[w], context.Background()
+		uid := string(rune('a' + rng.IntN(3)))
+		d := s.Database(uid, 1)
+		if rng.IntN(8) == 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			cancel()
+		}
+		var err error
+		switch rng.IntN(6) {
+		case 0:
+			err = s.Create(ctx, uid, 1)
+		case 1:
+			err = s.Delete(ctx, uid)
+		case 2:
+			s.evict(0, time.Time{})
+		case 3:
+			_, err = d.Apply(ctx, []MigrationFile{file("1.sql", "CREATE TABLE t(x)")})
+		case 4:
+			_, err = d.Execute(ctx, stmt("INSERT INTO t VALUES(1)"))
+		default:
+			_, err = d.Query(ctx, stmt("SELECT count(*) FROM t"))
+		}
+		if err != nil && fault.CodeOf(err) != fault.Canceled && fault.NamedOf(err) != codec.ErrBackend && !strings.Contains(err.Error(), "no such table") {
+			t.Error(err)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid, d := range s.open {
+		if d.refs != 0 || d.closing {
+			t.Errorf("%s is left with %d users, closing %t", uid, d.refs, d.closing)
+		}
+	}
 }

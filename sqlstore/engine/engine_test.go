@@ -224,3 +224,27 @@ func TestRollbackWhateverHappened(t *testing.T) {
 	}
 	must(t)(execute(c, "INSERT INTO log VALUES('after')"))
 }
+
+// query has two guards of its own, and each is enough (sql §2): the authorizer, and what the statement was compiled to.
+func TestQueryRefusesWritersTwice(t *testing.T) {
+	c := open(t, Options{}, schema)
+	const sql = "INSERT INTO t(v) SELECT 1 WHERE 0"
+	if _, err := c.compile(sql, Read); err == nil {
+		t.Error("the authorizer lets a query write")
+	}
+	if _, err := c.Query(t.Context(), Write, codec.Statement{SQL: sql}, &codec.Meter{}); fault.NamedOf(err) != codec.ErrSQL {
+		t.Errorf("a writing statement that the authorizer let through: %v", err)
+	}
+}
+
+// A connection whose memory ran out is not used again.
+func TestOutOfMemoryBreaksTheConnection(t *testing.T) {
+	c := open(t, Options{MaxMemory: 4 << 20}, schema)
+	_, err := execute(c, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<90) SELECT length(group_concat(zeroblob(900000))) FROM n")
+	if fault.NamedOf(err) != codec.ErrSQL || !c.Broken() {
+		t.Errorf("%v, broken %t", err, c.Broken())
+	}
+	if _, err := query(c, "SELECT 1"); fault.CodeOf(err) != fault.Internal {
+		t.Errorf("a broken connection answers: %v", err)
+	}
+}
