@@ -130,7 +130,7 @@ func TestOverlap(t *testing.T) {
 // Years of minutes with random clock jumps, updates and slow runs, against a list of all that was ever matched.
 func TestYears(t *testing.T) {
 	rng := testkit.Rand(t)
-	years := 4
+	years := 2
 	if testing.Short() {
 		years = 1
 	}

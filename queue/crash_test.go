@@ -110,12 +110,12 @@ func (w *world) deliver(ctx context.Context, b *Batch) (Outcome, error) {
 		switch w.int(4) {
 		case 0:
 			w.happened(func() { w.fates[string(m.Body)].ending = true })
-			if err := b.Acknowledge(m.ID); err != nil {
+			if err := settled(b.Acknowledge(m.ID)); err != nil {
 				w.t.Errorf("acknowledge: %v", err)
 			}
 			w.happened(func() { w.fates[string(m.Body)].acked = true })
 		case 1:
-			if err := b.Retry(m.ID, w.int(20)); err != nil {
+			if err := settled(b.Retry(m.ID, w.int(20))); err != nil {
 				w.t.Errorf("retry: %v", err)
 			}
 		}

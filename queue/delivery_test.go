@@ -103,8 +103,8 @@ func TestThrowBringsBackWhatIsNotAcknowledged(t *testing.T) {
 		ids := l.send("a", "b", "c")
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			l.handle(returns)
-			l.check(b.Acknowledge(ids[0]))
-			l.check(b.Retry(ids[1], 60))
+			l.check(settled(b.Acknowledge(ids[0])))
+			l.check(settled(b.Retry(ids[1], 60)))
 			return Threw, nil
 		})
 		l.run()
@@ -127,10 +127,10 @@ func TestRetryAllSkipsSettled(t *testing.T) {
 		ids := l.send("a", "b", "c")
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			l.handle(returns)
-			l.check(b.Acknowledge(ids[1]))
-			l.check(b.RetryAll(DefaultDelay))
-			l.check(b.RetryAll(7)) // none is left, which is fine
-			l.check(b.AcknowledgeAll())
+			l.check(settled(b.Acknowledge(ids[1])))
+			l.check(settled(b.RetryAll(DefaultDelay)))
+			l.check(settled(b.RetryAll(7))) // none is left, which is fine
+			l.check(settled(b.AcknowledgeAll()))
 			return Returned, nil
 		})
 		l.run()
@@ -151,17 +151,17 @@ func TestSettlementErrors(t *testing.T) {
 		var kept *Batch
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			kept = b
-			l.check(b.Acknowledge(ids[0]))
-			for i, err := range []error{b.Acknowledge(ids[0]), b.Retry(ids[0], 1)} {
+			l.check(settled(b.Acknowledge(ids[0])))
+			for i, err := range []error{settled(b.Acknowledge(ids[0])), settled(b.Retry(ids[0], 1))} {
 				if !errors.Is(err, ErrSettled) {
 					t.Errorf("second settlement %d: %v", i, err)
 				}
 			}
-			if err := b.Acknowledge("another"); !errors.Is(err, ErrUnknownMessage) {
+			if err := settled(b.Acknowledge("another")); !errors.Is(err, ErrUnknownMessage) {
 				t.Errorf("foreign id: %v", err)
 			}
 			for _, delay := range []int{-2, MaxDelaySeconds + 1} {
-				if err := b.Retry(ids[1], delay); fault.CodeOf(err) != fault.Invalid {
+				if err := settled(b.Retry(ids[1], delay)); fault.CodeOf(err) != fault.Invalid {
 					t.Errorf("delay %d: %v", delay, err)
 				}
 			}
@@ -172,7 +172,7 @@ func TestSettlementErrors(t *testing.T) {
 		c.MaxBatchSize = 2
 		l.consume(c)
 		l.expect(time.Second, "a#1 b#1")
-		for i, err := range []error{kept.Acknowledge(ids[1]), kept.Retry(ids[1], 0), kept.AcknowledgeAll(), kept.RetryAll(0)} {
+		for i, err := range []error{settled(kept.Acknowledge(ids[1])), settled(kept.Retry(ids[1], 0)), settled(kept.AcknowledgeAll()), settled(kept.RetryAll(0))} {
 			if !errors.Is(err, ErrUnknownBatch) {
 				t.Errorf("use %d after the end: %v", i, err)
 			}
@@ -192,7 +192,7 @@ func TestOldBatchSettlesNothing(t *testing.T) {
 				old = b
 				return Threw, nil
 			}
-			if err := old.Acknowledge(id); !errors.Is(err, ErrUnknownBatch) {
+			if err := settled(old.Acknowledge(id)); !errors.Is(err, ErrUnknownBatch) {
 				t.Errorf("got %v", err)
 			}
 			return Threw, nil
@@ -536,11 +536,11 @@ func TestStopDrains(t *testing.T) {
 func TestCrashRedelivers(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
 		ids := l.send("a", "b", "c")
-		settled := make(chan struct{})
+		ready := make(chan struct{})
 		l.handle(func(ctx context.Context, b *Batch) (Outcome, error) {
-			l.check(b.Acknowledge(ids[0]))
-			l.check(b.Retry(ids[1], 120))
-			close(settled)
+			l.check(settled(b.Acknowledge(ids[0])))
+			l.check(settled(b.Retry(ids[1], 120)))
+			close(ready)
 			<-ctx.Done()
 			return Unknown, nil
 		})
@@ -548,7 +548,7 @@ func TestCrashRedelivers(t *testing.T) {
 		c := consumer()
 		c.MaxBatchSize = 10
 		l.consume(c)
-		<-settled
+		<-ready
 		l.expect(time.Minute, "a#1 b#1 c#1") // renewed meanwhile
 		l.crash()
 		l.handle(returns)
