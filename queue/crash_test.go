@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	worlds         = 50  // stores, each crashed several times
-	queuesPerWorld = 200 // each has its own rules, messages and handlers: its own history
-	crashes        = 3   // of a world
+	worlds  = 50 // stores, each crashed several times; each of its queues has its own rules, messages and handlers: its own history
+	crashes = 3  // of a world
 )
 
 // fate is what the oracle knows about one message.
@@ -293,7 +292,7 @@ func TestCrashHistories(t *testing.T) {
 	rng := testkit.Rand(t)
 	n := worlds
 	if testing.Short() || raceEnabled {
-		n = worlds / 10
+		n = worlds / 25
 	}
 	for range n {
 		seed := rng.Uint64()

@@ -601,7 +601,7 @@ func TestWindowOverflow(t *testing.T) {
 				l.check(err)
 			}
 		}
-		fill(200)
+		fill(170)
 		seen := map[string]int{}
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			for _, m := range b.Messages {
@@ -613,7 +613,7 @@ func TestWindowOverflow(t *testing.T) {
 		c := consumer()
 		c.MaxBatchSize = 100
 		l.consume(c)
-		fill(50)
+		fill(20)
 		synctest.Wait()
 		fill(1)
 		l.saw(time.Minute)
