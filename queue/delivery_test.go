@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -505,9 +506,13 @@ func TestDetach(t *testing.T) {
 // A clean stop lets a running handler finish and owes nothing afterwards.
 func TestStopDrains(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
-		l.handle(func(context.Context, *Batch) (Outcome, error) {
-			pass(4 * time.Second)
-			return Returned, nil
+		l.handle(func(ctx context.Context, _ *Batch) (Outcome, error) {
+			select {
+			case <-time.After(4 * time.Second):
+				return Returned, nil
+			case <-ctx.Done():
+				return Unknown, nil
+			}
 		})
 		l.run()
 		l.consume(consumer())
@@ -582,6 +587,46 @@ func TestCrashInTheLastDelivery(t *testing.T) {
 		l.empty(jobs)
 		if n := l.stats(dlq).Waiting; n != 1 {
 			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+// What is sent after a restart takes no message's place.
+func TestRestartKeepsMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, l *lab) {
+		first := l.send("a", "b")
+		l.crash()
+		second := l.send("c", "d")
+		l.crash()
+		if got := l.peek(jobs); got != "a#0< b#0< c#0< d#0<" || first[0] == second[0] {
+			t.Errorf("the queue holds %s", got)
+		}
+	})
+}
+
+// A failed delivery is logged with ids and attempts, never with bodies.
+func TestFailureLog(t *testing.T) {
+	bubble(t, func(t *testing.T, l *lab) {
+		var out bytes.Buffer
+		l.close()
+		s, err := Open(Options{Dir: "q", FS: l.fs, Deliver: l.deliver, Log: slog.New(slog.NewTextHandler(&out, nil))})
+		l.check(err)
+		l.s = s
+		l.handle(throws)
+		l.run()
+		c := consumer()
+		c.MaxRetries = 1
+		l.consume(c)
+		id := l.send("secret")[0]
+		l.expect(time.Minute, "secret#1 secret#2")
+		l.stop()
+		for _, want := range []string{"attempts." + id + "=1", "attempts." + id + "=2", "err=thrown", "outcome=threw"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the log lacks %s:\n%s", want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "secret") {
+			t.Errorf("the log holds a body:\n%s", out.String())
 		}
 	})
 }
