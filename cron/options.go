@@ -40,10 +40,10 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	var faults []error
 	if o.Record == nil || o.Load == nil || o.Fire == nil || o.Done == nil {
-		faults = append(faults, errors.New("Record, Load, Fire and Done are required"))
+		faults = append(faults, errors.New("a scheduler needs Record, Load, Fire and Done"))
 	}
 	if o.Parallel < 0 || o.Drain < 0 {
-		faults = append(faults, errors.New("Parallel and Drain are not negative"))
+		faults = append(faults, errors.New("neither Parallel nor Drain is negative"))
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -18,9 +19,13 @@ type Delivered struct {
 	Body            []byte
 }
 
-// Batch is what a handler gets. Its settlement methods are safe for concurrent use, take effect in the order of the calls and
-// return when the settlement is durable; their errors are already_settled, unknown_message, unknown_batch (the delivery has
-// ended) and backend_unavailable (queue §5).
+// Durable waits until a settlement is on disk, or for ctx. Its error is backend_unavailable or the context's; the settlement stands
+// as it was decided in either case.
+type Durable func(ctx context.Context) error
+
+// Batch is what a handler gets. Its settlement methods decide at once, in the order of the calls, and wait only for locks; the
+// Durable that they return waits for the disk, and need not be called. They are safe for concurrent use. Their errors are
+// already_settled, unknown_message, unknown_batch (the delivery has ended) and backend_unavailable (queue §5).
 type Batch struct {
 	ID       string // unique, of this delivery alone
 	Queue    string // UID of the queue
@@ -33,48 +38,70 @@ type Batch struct {
 	num     uint64
 	entries []entry // as Messages
 
+	writes sync.WaitGroup // settlements on their way to the disk
+
 	mu    sync.Mutex   // orders settlements; taken before the queue's lock
 	state *lease.Batch // guarded by mu
 }
 
 // Acknowledge settles one message as delivered.
-func (b *Batch) Acknowledge(id string) error {
+func (b *Batch) Acknowledge(id string) (Durable, error) {
 	return b.settle("queue.Acknowledge", func() ([]int, error) { return one(b.state.Acknowledge(id)) }, nil)
 }
 
 // AcknowledgeAll settles every unsettled message as delivered; it succeeds if there is none.
-func (b *Batch) AcknowledgeAll() error {
+func (b *Batch) AcknowledgeAll() (Durable, error) {
 	return b.settle("queue.AcknowledgeAll", func() ([]int, error) { return b.state.AcknowledgeAll() }, nil)
 }
 
 // Retry sends one message back to the queue: it is due after delaySeconds (0–MaxDelaySeconds, or DefaultDelay for the
 // consumer's), or ended if its budget is spent. A delay out of range is Invalid.
-func (b *Batch) Retry(id string, delaySeconds int) error {
+func (b *Batch) Retry(id string, delaySeconds int) (Durable, error) {
 	return b.settle("queue.Retry", func() ([]int, error) { return one(b.state.Retry(id)) }, &delaySeconds)
 }
 
 // RetryAll sends every unsettled message back, as Retry does; it succeeds if there is none.
-func (b *Batch) RetryAll(delaySeconds int) error {
+func (b *Batch) RetryAll(delaySeconds int) (Durable, error) {
 	return b.settle("queue.RetryAll", func() ([]int, error) { return b.state.RetryAll() }, &delaySeconds)
 }
 
 func one(i int, err error) ([]int, error) { return []int{i}, err }
 
-// settle decides in the order of the calls and waits for the disk outside of it. retry is the delay, nil acknowledges.
-func (b *Batch) settle(op string, decide func() ([]int, error), retry *int) error {
+// settle decides in the order of the calls and leaves the waiting to others. retry is the delay, nil acknowledges.
+func (b *Batch) settle(op string, decide func() ([]int, error), retry *int) (Durable, error) {
 	if retry != nil && (*retry < DefaultDelay || *retry > MaxDelaySeconds) {
-		return fault.Newf(fault.Invalid, op, "delay of %d seconds, at most %d", *retry, MaxDelaySeconds)
+		return nil, fault.Newf(fault.Invalid, op, "delay of %d seconds, at most %d", *retry, MaxDelaySeconds)
 	}
 	b.store.commits.RLock()
-	defer b.store.commits.RUnlock()
 	b.mu.Lock()
 	places, err := decide()
-	if err != nil || len(places) == 0 || b.queue.isGone() {
+	if err != nil {
 		b.mu.Unlock()
-		if err == nil { // what was settled before is durable too once this returns
-			err = b.store.db.LogData(nil, pebble.Sync)
+		b.store.commits.RUnlock()
+		return nil, err
+	}
+	wait := b.write(places, retry)
+	done := make(chan struct{})
+	b.writes.Go(func() { // ends with the sync; finish waits for it
+		defer close(done)
+		defer b.store.commits.RUnlock()
+		err = unavailable(op, wait())
+	})
+	b.mu.Unlock()
+	return func(ctx context.Context) error {
+		select {
+		case <-done:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return unavailable(op, err)
+	}, nil
+}
+
+// write gives a settlement its place in the order of commits and returns what waits for the disk.
+func (b *Batch) write(places []int, retry *int) (wait func() error) {
+	if len(places) == 0 || b.queue.isGone() { // what was settled before is durable too once this is
+		return func() error { return b.store.db.LogData(nil, pebble.Sync) }
 	}
 	st := b.store.newStep(b.queue)
 	if retry == nil {
@@ -89,8 +116,7 @@ func (b *Batch) settle(op string, decide func() ([]int, error), retry *int) erro
 	}
 	b.record(st, retry != nil)
 	applied := st.apply()
-	b.mu.Unlock()
-	return unavailable(op, st.settle(applied))
+	return func() error { return st.settle(applied) }
 }
 
 // unavailable gives an error that has no name of the contract the one for a failed store.
@@ -126,8 +152,9 @@ func (b *Batch) record(st *step, retried bool) {
 	}
 }
 
-// finish ends the batch as the outcome says, durably.
+// finish ends the batch as the outcome says, durably, and waits for the settlements before it.
 func (b *Batch) finish(o Outcome) error {
+	defer b.writes.Wait()
 	b.store.commits.RLock()
 	defer b.store.commits.RUnlock()
 	b.mu.Lock()

@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	worlds         = 50  // stores, each crashed several times
-	queuesPerWorld = 200 // each has its own rules, messages and handlers: its own history
-	crashes        = 3   // of a world
+	worlds  = 50 // stores, each crashed several times; each of its queues has its own rules, messages and handlers: its own history
+	crashes = 3  // of a world
 )
 
 // fate is what the oracle knows about one message.
@@ -110,12 +109,12 @@ func (w *world) deliver(ctx context.Context, b *Batch) (Outcome, error) {
 		switch w.int(4) {
 		case 0:
 			w.happened(func() { w.fates[string(m.Body)].ending = true })
-			if err := b.Acknowledge(m.ID); err != nil {
+			if err := settled(b.Acknowledge(m.ID)); err != nil {
 				w.t.Errorf("acknowledge: %v", err)
 			}
 			w.happened(func() { w.fates[string(m.Body)].acked = true })
 		case 1:
-			if err := b.Retry(m.ID, w.int(20)); err != nil {
+			if err := settled(b.Retry(m.ID, w.int(20))); err != nil {
 				w.t.Errorf("retry: %v", err)
 			}
 		}
@@ -293,7 +292,7 @@ func TestCrashHistories(t *testing.T) {
 	rng := testkit.Rand(t)
 	n := worlds
 	if testing.Short() || raceEnabled {
-		n = worlds / 10
+		n = worlds / 25
 	}
 	for range n {
 		seed := rng.Uint64()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,8 +104,8 @@ func TestThrowBringsBackWhatIsNotAcknowledged(t *testing.T) {
 		ids := l.send("a", "b", "c")
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			l.handle(returns)
-			l.check(b.Acknowledge(ids[0]))
-			l.check(b.Retry(ids[1], 60))
+			l.check(settled(b.Acknowledge(ids[0])))
+			l.check(settled(b.Retry(ids[1], 60)))
 			return Threw, nil
 		})
 		l.run()
@@ -127,10 +128,10 @@ func TestRetryAllSkipsSettled(t *testing.T) {
 		ids := l.send("a", "b", "c")
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			l.handle(returns)
-			l.check(b.Acknowledge(ids[1]))
-			l.check(b.RetryAll(DefaultDelay))
-			l.check(b.RetryAll(7)) // none is left, which is fine
-			l.check(b.AcknowledgeAll())
+			l.check(settled(b.Acknowledge(ids[1])))
+			l.check(settled(b.RetryAll(DefaultDelay)))
+			l.check(settled(b.RetryAll(7))) // none is left, which is fine
+			l.check(settled(b.AcknowledgeAll()))
 			return Returned, nil
 		})
 		l.run()
@@ -151,17 +152,17 @@ func TestSettlementErrors(t *testing.T) {
 		var kept *Batch
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			kept = b
-			l.check(b.Acknowledge(ids[0]))
-			for i, err := range []error{b.Acknowledge(ids[0]), b.Retry(ids[0], 1)} {
+			l.check(settled(b.Acknowledge(ids[0])))
+			for i, err := range []error{settled(b.Acknowledge(ids[0])), settled(b.Retry(ids[0], 1))} {
 				if !errors.Is(err, ErrSettled) {
 					t.Errorf("second settlement %d: %v", i, err)
 				}
 			}
-			if err := b.Acknowledge("another"); !errors.Is(err, ErrUnknownMessage) {
+			if err := settled(b.Acknowledge("another")); !errors.Is(err, ErrUnknownMessage) {
 				t.Errorf("foreign id: %v", err)
 			}
 			for _, delay := range []int{-2, MaxDelaySeconds + 1} {
-				if err := b.Retry(ids[1], delay); fault.CodeOf(err) != fault.Invalid {
+				if err := settled(b.Retry(ids[1], delay)); fault.CodeOf(err) != fault.Invalid {
 					t.Errorf("delay %d: %v", delay, err)
 				}
 			}
@@ -172,7 +173,7 @@ func TestSettlementErrors(t *testing.T) {
 		c.MaxBatchSize = 2
 		l.consume(c)
 		l.expect(time.Second, "a#1 b#1")
-		for i, err := range []error{kept.Acknowledge(ids[1]), kept.Retry(ids[1], 0), kept.AcknowledgeAll(), kept.RetryAll(0)} {
+		for i, err := range []error{settled(kept.Acknowledge(ids[1])), settled(kept.Retry(ids[1], 0)), settled(kept.AcknowledgeAll()), settled(kept.RetryAll(0))} {
 			if !errors.Is(err, ErrUnknownBatch) {
 				t.Errorf("use %d after the end: %v", i, err)
 			}
@@ -192,7 +193,7 @@ func TestOldBatchSettlesNothing(t *testing.T) {
 				old = b
 				return Threw, nil
 			}
-			if err := old.Acknowledge(id); !errors.Is(err, ErrUnknownBatch) {
+			if err := settled(old.Acknowledge(id)); !errors.Is(err, ErrUnknownBatch) {
 				t.Errorf("got %v", err)
 			}
 			return Threw, nil
@@ -505,9 +506,13 @@ func TestDetach(t *testing.T) {
 // A clean stop lets a running handler finish and owes nothing afterwards.
 func TestStopDrains(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
-		l.handle(func(context.Context, *Batch) (Outcome, error) {
-			pass(4 * time.Second)
-			return Returned, nil
+		l.handle(func(ctx context.Context, _ *Batch) (Outcome, error) {
+			select {
+			case <-time.After(4 * time.Second):
+				return Returned, nil
+			case <-ctx.Done():
+				return Unknown, nil
+			}
 		})
 		l.run()
 		l.consume(consumer())
@@ -536,11 +541,11 @@ func TestStopDrains(t *testing.T) {
 func TestCrashRedelivers(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
 		ids := l.send("a", "b", "c")
-		settled := make(chan struct{})
+		ready := make(chan struct{})
 		l.handle(func(ctx context.Context, b *Batch) (Outcome, error) {
-			l.check(b.Acknowledge(ids[0]))
-			l.check(b.Retry(ids[1], 120))
-			close(settled)
+			l.check(settled(b.Acknowledge(ids[0])))
+			l.check(settled(b.Retry(ids[1], 120)))
+			close(ready)
 			<-ctx.Done()
 			return Unknown, nil
 		})
@@ -548,7 +553,7 @@ func TestCrashRedelivers(t *testing.T) {
 		c := consumer()
 		c.MaxBatchSize = 10
 		l.consume(c)
-		<-settled
+		<-ready
 		l.expect(time.Minute, "a#1 b#1 c#1") // renewed meanwhile
 		l.crash()
 		l.handle(returns)
@@ -586,6 +591,46 @@ func TestCrashInTheLastDelivery(t *testing.T) {
 	})
 }
 
+// What is sent after a restart takes no message's place.
+func TestRestartKeepsMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, l *lab) {
+		first := l.send("a", "b")
+		l.crash()
+		second := l.send("c", "d")
+		l.crash()
+		if got := l.peek(jobs); got != "a#0< b#0< c#0< d#0<" || first[0] == second[0] {
+			t.Errorf("the queue holds %s", got)
+		}
+	})
+}
+
+// A failed delivery is logged with ids and attempts, never with bodies.
+func TestFailureLog(t *testing.T) {
+	bubble(t, func(t *testing.T, l *lab) {
+		var out bytes.Buffer
+		l.close()
+		s, err := Open(Options{Dir: "q", FS: l.fs, Deliver: l.deliver, Log: slog.New(slog.NewTextHandler(&out, nil))})
+		l.check(err)
+		l.s = s
+		l.handle(throws)
+		l.run()
+		c := consumer()
+		c.MaxRetries = 1
+		l.consume(c)
+		id := l.send("secret")[0]
+		l.expect(time.Minute, "secret#1 secret#2")
+		l.stop()
+		for _, want := range []string{"attempts." + id + "=1", "attempts." + id + "=2", "err=thrown", "outcome=threw"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("the log lacks %s:\n%s", want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "secret") {
+			t.Errorf("the log holds a body:\n%s", out.String())
+		}
+	})
+}
+
 // More entries than the window holds come through it in order of their due time, with senders at work.
 func TestWindowOverflow(t *testing.T) {
 	bubble(t, func(t *testing.T, l *lab) {
@@ -601,7 +646,7 @@ func TestWindowOverflow(t *testing.T) {
 				l.check(err)
 			}
 		}
-		fill(200)
+		fill(170)
 		seen := map[string]int{}
 		l.handle(func(_ context.Context, b *Batch) (Outcome, error) {
 			for _, m := range b.Messages {
@@ -613,7 +658,7 @@ func TestWindowOverflow(t *testing.T) {
 		c := consumer()
 		c.MaxBatchSize = 100
 		l.consume(c)
-		fill(50)
+		fill(20)
 		synctest.Wait()
 		fill(1)
 		l.saw(time.Minute)

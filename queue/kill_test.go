@@ -40,7 +40,7 @@ func TestKilledChild(t *testing.T) {
 			say("seen %s %d\n", m.Body, m.Attempts)
 			if i%2 == 0 {
 				say("ending %s 0\n", m.Body)
-				if err := b.Acknowledge(m.ID); err != nil {
+				if err := settled(b.Acknowledge(m.ID)); err != nil {
 					return Threw, err
 				}
 				say("acked %s 0\n", m.Body)

@@ -114,6 +114,14 @@ func (l *lab) handle(h func(ctx context.Context, b *Batch) (Outcome, error)) {
 	l.handler = h
 }
 
+// settled waits for a settlement.
+func settled(d Durable, err error) error {
+	if err != nil {
+		return err
+	}
+	return d(context.Background())
+}
+
 // pass lets virtual time pass.
 func pass(d time.Duration) { time.Sleep(d) }
 

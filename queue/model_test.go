@@ -167,16 +167,16 @@ func (x *script) settle() {
 	switch x.rng.IntN(6) {
 	case 0, 1:
 		if h != nil {
-			x.do(func() { x.drop(h) }, func() error { return b.Acknowledge(m.ID) })
+			x.do(func() { x.drop(h) }, func() error { return settled(b.Acknowledge(m.ID)) })
 		}
 	case 2, 3:
 		if h != nil {
-			x.do(func() { x.back(h) }, func() error { return b.Retry(m.ID, 0) })
+			x.do(func() { x.back(h) }, func() error { return settled(b.Retry(m.ID, 0)) })
 		}
 	case 4:
-		x.do(func() { x.allHeld(x.drop) }, b.AcknowledgeAll)
+		x.do(func() { x.allHeld(x.drop) }, func() error { return settled(b.AcknowledgeAll()) })
 	case 5:
-		x.do(func() { x.allHeld(x.back) }, func() error { return b.RetryAll(0) })
+		x.do(func() { x.allHeld(x.back) }, func() error { return settled(b.RetryAll(0)) })
 	}
 }
 

@@ -2,4 +2,7 @@
 
 package queue
 
-const raceEnabled = false
+const (
+	raceEnabled    = false
+	queuesPerWorld = 200
+)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,8 +194,9 @@ func TestBackupAndRestore(t *testing.T) {
 // room; settling needs none.
 func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free := uint64(1 << 30)
-		space := disk.NewSpace(disk.SpaceOptions{Free: func(string) (uint64, error) { return free, nil }})
+		var free atomic.Uint64
+		free.Store(1 << 30)
+		space := disk.NewSpace(disk.SpaceOptions{Free: func(string) (uint64, error) { return free.Load(), nil }})
 		reg := prometheus.NewRegistry()
 		m := NewMetrics(reg)
 		l := &lab{t: t, handler: returns}
@@ -223,12 +225,12 @@ func TestBackPressure(t *testing.T) {
 		runCtx, cancel := context.WithCancel(ctx)
 		ended := make(chan error)
 		go func() { ended <- space.Run(runCtx) }()
-		free = 0
+		free.Store(0)
 		pass(3 * time.Second)
 		if _, err := s.Send(ctx, jobs, kib); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("full disk: %v", err)
 		}
-		free = 1 << 30
+		free.Store(1 << 30)
 		pass(3 * time.Second)
 		_, err = s.Send(ctx, jobs, kib)
 		l.check(err)

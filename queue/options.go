@@ -51,10 +51,10 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	var faults []error
 	if o.Dir == "" {
-		faults = append(faults, errors.New("Dir is missing"))
+		faults = append(faults, errors.New("a store needs Dir"))
 	}
 	if o.Quota < 0 || o.Lease < 0 || o.Drain < 0 || o.Loaded < 0 {
-		faults = append(faults, errors.New("Quota, Lease, Drain and Loaded are not negative"))
+		faults = append(faults, errors.New("none of Quota, Lease, Drain and Loaded is negative"))
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

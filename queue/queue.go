@@ -87,10 +87,7 @@ func (q *queue) refillLocked(db pebble.Reader) error {
 			return closing(err, it)
 		}
 		n++
-		q.window.horizon = e.next()
-		if !q.window.underWay(e.seq) {
-			q.window.ready.Set(e)
-		}
+		q.window.read(e)
 	}
 	done := !it.Valid()
 	if err := closing(it.Error(), it); err != nil {

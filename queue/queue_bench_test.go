@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -192,33 +193,54 @@ func runBench(b *testing.B, s *Store, concurrency, size int, start func(), done 
 // The steady state of a queue at which as much is sent as is delivered, with a backlog behind it and many messages passed: the
 // rates must not depend on either.
 func BenchmarkBacklog(b *testing.B) {
-	for _, backlog := range []int{0, *backlogSize} {
+	for _, backlog := range []int{10_000, *backlogSize} {
 		b.Run("backlog="+strconv.Itoa(backlog), func(b *testing.B) { steady(b, backlog) })
 	}
 }
 
+// ahead reports whether more waits than at the start.
+func (q *queue) ahead(backlog int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting > backlog+10_000
+}
+
 func steady(b *testing.B, backlog int) {
 	var seen atomic.Int64
-	done := make(chan struct{})
+	var marks [2]atomic.Int64 // when a tenth and nine tenths had passed
+	start := time.Now()
+	done := make(chan struct{}, 1)
+	total := int64(b.N)
 	s := benchStore(b, func(_ context.Context, batch *Batch) (Outcome, error) {
-		if seen.Add(int64(len(batch.Messages))) >= int64(b.N) {
-			select {
-			case done <- struct{}{}:
-			default:
+		before := seen.Load()
+		after := seen.Add(int64(len(batch.Messages)))
+		for i, at := range []int64{total / 10, total - total/10} {
+			if before < at && at <= after {
+				marks[i].Store(int64(time.Since(start)))
 			}
+		}
+		if after >= total {
+			signal(done)
 		}
 		return Returned, nil
 	})
-	fillQueue(b, s, backlog+1000)
+	fillQueue(b, s, backlog)
 	var senders sync.WaitGroup
-	stop, halt := context.WithCancel(b.Context())
-	runBench(b, s, 16, 10, func() {
+	runBench(b, s, 16, 100, func() {
+		start = time.Now()
 		b.ResetTimer()
-		for range 16 {
+		for range 4 {
 			senders.Go(func() {
-				m := Message{Body: make([]byte, benchBody)}
-				for stop.Err() == nil && seen.Load() < int64(b.N) {
-					if _, err := s.Send(b.Context(), jobs, m); err != nil {
+				ms := make([]Message, MaxBatch)
+				for i := range ms {
+					ms[i].Body = make([]byte, benchBody)
+				}
+				for seen.Load() < total { // not more than is taken
+					if s.find(jobs.UID).ahead(int64(backlog)) {
+						runtime.Gosched()
+						continue
+					}
+					if _, err := s.SendBatch(b.Context(), jobs, ms); err != nil {
 						b.Error(err)
 						return
 					}
@@ -226,9 +248,11 @@ func steady(b *testing.B, backlog int) {
 			})
 		}
 	}, done)
-	halt()
 	senders.Wait()
 	rate(b, 1)
+	if first, last := marks[0].Load(), int64(b.Elapsed())-marks[1].Load(); first > 0 && last > 0 {
+		b.ReportMetric(float64(first)/float64(last), "last/first") // speed of the last tenth by that of the first
+	}
 }
 
 // How long it takes to open a store of a million messages and to count them; 1,000 of them were in delivery.

@@ -2,4 +2,8 @@
 
 package queue
 
-const raceEnabled = true // such tests do less of the same
+// Tests with the race detector do less of the same.
+const (
+	raceEnabled    = true
+	queuesPerWorld = 50
+)

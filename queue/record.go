@@ -81,7 +81,7 @@ type message struct {
 	body     []byte
 }
 
-const messageHead = 1 + 8 + 8 + 1
+const messageHead = 1 + 8 + 8 + 2
 
 func (m message) encodedLen() int { return messageHead + len(m.origin) + len(m.body) }
 
@@ -90,22 +90,25 @@ func (m message) put(dst []byte) {
 	dst[0] = 0
 	binary.BigEndian.PutUint64(dst[1:], uint64(m.accepted))
 	binary.BigEndian.PutUint64(dst[9:], m.nonce)
-	dst[17] = byte(len(m.origin))
+	binary.BigEndian.PutUint16(dst[17:], uint16(len(m.origin)))
 	n := copy(dst[messageHead:], m.origin)
 	copy(dst[messageHead+n:], m.body)
 }
 
 // readMessage returns the message in b; its body is a part of b.
 func readMessage(b []byte) (message, error) {
-	if len(b) < messageHead || b[0] != 0 || len(b)-messageHead < int(b[17]) || len(b)-messageHead-int(b[17]) > MaxBody {
+	if len(b) < messageHead || b[0] != 0 {
+		return message{}, errRecord
+	}
+	origin, rest := int(binary.BigEndian.Uint16(b[17:])), b[messageHead:]
+	if origin > maxUID || len(rest) < origin || len(rest)-origin > MaxBody {
 		return message{}, errRecord
 	}
 	m := message{accepted: int64(binary.BigEndian.Uint64(b[1:])), nonce: binary.BigEndian.Uint64(b[9:])}
 	if m.accepted < 0 {
 		return message{}, errRecord
 	}
-	rest := b[messageHead:]
-	m.origin, m.body = string(rest[:b[17]]), rest[b[17]:]
+	m.origin, m.body = string(rest[:origin]), rest[origin:]
 	return m, nil
 }
 

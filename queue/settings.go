@@ -23,20 +23,20 @@ const (
 const (
 	minRetention = 60 * time.Second
 	maxRetention = 1_209_600 * time.Second
-	maxUID       = 255
+	maxUID       = 1020
 	maxName      = 128 * 4 // bytes of a name of 128 characters
 )
 
 // Ref names a queue: the UID of its Resource and the epoch of the home that this caller believes in. The store serves a
 // queue under one epoch and refuses every other, so that a home that lost a queue cannot write to it any more.
 type Ref struct {
-	UID   string // 1–255 bytes
+	UID   string // 1 to 1,020 bytes
 	Epoch uint64
 }
 
 // Settings is what a queue's Resource says about it.
 type Settings struct {
-	Name         string        // the Resource's name, the batch's queue value (queue §4)
+	Name         string        // the Resource's name, the batch's queue value (queue §4); "" where Deliver knows it otherwise
 	Retention    time.Duration // 60 s to 14 days, from acceptance; the newest value decides about every message
 	DefaultDelay time.Duration // 0 to 12 h, of messages accepted from now on that name none
 }

@@ -17,6 +17,7 @@ const (
 //
 // Guarded by the queue's lock.
 type window struct {
+	max     int // entries in ready
 	ready   *btree.BTreeG[entry]
 	horizon position // the zero position: nothing was read yet; end: all is in memory
 	flights map[uint64]flight
@@ -35,6 +36,7 @@ type span struct{ first, last uint64 }
 func newWindow() window {
 	less := func(a, b entry) bool { return a.before(b.position) }
 	return window{
+		max:     windowMax,
 		ready:   btree.NewBTreeGOptions(less, btree.Options{NoLocks: true}),
 		flights: make(map[uint64]flight),
 	}
@@ -46,9 +48,17 @@ func (w *window) add(e entry) {
 		return
 	}
 	w.ready.Set(e)
-	if w.ready.Len() > windowMax {
+	if w.ready.Len() > w.max {
 		last, _ := w.ready.PopMax()
 		w.horizon = last.position
+	}
+}
+
+// read takes the next entry of the index, the first at or behind horizon.
+func (w *window) read(e entry) {
+	w.horizon = e.next()
+	if !w.underWay(e.seq) {
+		w.ready.Set(e)
 	}
 }
 
