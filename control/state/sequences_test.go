@@ -258,7 +258,7 @@ func (x *sequence) issue(tenant string, s refSpec) {
 // began notes an accepted mutation; one without outside effect has ended.
 func (x *sequence) began(r *refResource, out Outcome, deletes bool) {
 	r.generation++
-	outside := slices.Contains([]string{"WorkerBundle", "EdgeKVNamespace", "AtLeastOnceQueue"}, r.spec.kind) || deletes && r.spec.kind == "WorkerDeployment"
+	outside := slices.Contains([]string{"WorkerBundle", "EdgeKVNamespace", "AtLeastOnceQueue"}, r.spec.kind) || deletes && slices.Contains([]string{"WorkerDeployment", "QueueConsumer"}, r.spec.kind)
 	if out.Operation.Status.Terminal() == outside {
 		x.t.Fatalf("%s\noperation is %s", x.past(), out.Operation.Status)
 	}
