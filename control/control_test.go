@@ -42,6 +42,7 @@ type node struct {
 	stop  func()
 
 	mu     sync.Mutex
+	booted *plan.Plan // the last plan at the start; not changed
 	plan   *plan.Plan // what the deltas lead to
 	handed int        // deltas so far
 }
@@ -62,7 +63,7 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.c, n.plan = c, c.LastPlan()
+	n.c, n.booted, n.plan = c, c.LastPlan(), c.LastPlan()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits
