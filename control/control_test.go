@@ -41,8 +41,9 @@ type node struct {
 	token string
 	stop  func()
 
-	mu     sync.Mutex
 	booted *plan.Plan // the last plan at the start; not changed
+
+	mu     sync.Mutex // guards the fields below
 	plan   *plan.Plan // what the deltas lead to
 	handed int        // deltas so far
 }
