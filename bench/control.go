@@ -16,6 +16,7 @@ import (
 const (
 	controlClients = 16
 	fewResources   = 400 // what the cost of one change is compared with
+	calm           = 15 * time.Second
 )
 
 // benchControl fills a node with Resources, a quarter of them workers that a host name leads to, and measures durable creates,
@@ -109,6 +110,11 @@ func (f *filler) measure(ctx context.Context, cfg config, r *report) (few, many 
 	}
 	if workers > 0 {
 		r.target(fmt.Sprintf("durable creates, %d clients, up to %d", controlClients, cfg.resources), float64(4*workers)/time.Since(began).Seconds(), 500, false, "1/s")
+	}
+	select { // the control room writes a snapshot within ten seconds of so many creates: what one change costs beside that is another question
+	case <-ctx.Done():
+		return few, many, ctx.Err()
+	case <-time.After(calm):
 	}
 	many, err = f.times(ctx)
 	return few, many, err
