@@ -77,7 +77,6 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	c.inspect.init(inspectAtOnce)
 	c.plans.init()
 	c.state = state.New(c.drivers)
-	c.state.Track()
 	c.endings.init()
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
 		return nil, err
@@ -168,7 +167,7 @@ func raftConfig(id string, snapshotCommands uint64, log hclog.Logger) *raft.Conf
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	conf.CommitTimeout = 5 * time.Millisecond
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotCommands, snapshotCommands
-	conf.SnapshotInterval = 5 * time.Second // with the threshold it bounds what a restart has to apply again
+	conf.SnapshotInterval = 10 * time.Second // with the threshold it bounds what a restart has to apply again
 	conf.Logger = log
 	conf.NoLegacyTelemetry = true
 	return conf

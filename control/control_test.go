@@ -41,7 +41,9 @@ type node struct {
 	token string
 	stop  func()
 
-	mu     sync.Mutex
+	booted *plan.Plan // the last plan at the start; not changed
+
+	mu     sync.Mutex // guards the fields below
 	plan   *plan.Plan // what the deltas lead to
 	handed int        // deltas so far
 }
@@ -68,7 +70,7 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.c, n.plan = c, c.LastPlan()
+	n.c, n.booted, n.plan = c, c.LastPlan(), c.LastPlan()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits

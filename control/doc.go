@@ -7,7 +7,7 @@
 //	submit.go     a mutation on its way to acceptance: stamps, inspection, the log
 //	inspect.go    a bundle's module graph, handed out for evaluation
 //	runner.go     Operations with effects outside the state
-//	effects.go    those effects: artifacts, the retirement of a deployment
+//	effects.go    those effects: artifacts, the retirement of a deployment, the end of a consumer
 //	store.go      the stores of data Resources, as the runner sees them
 //	turns.go      who may have modules evaluated next
 //	secrets.go    private inputs: sealing, comparing, opening; waiting for them

@@ -32,6 +32,8 @@ func (c *Control) effect(ctx context.Context, op *state.Operation) (*state.Comma
 		return c.acquire(ctx, r)
 	case r.Driver().Store != "":
 		return c.storeEffect(ctx, op, r)
+	case r.Driver().Need == rules.NeedQueue && op.Action == form.Delete:
+		return c.detach(ctx, r)
 	case r.Driver().Role == rules.Deployment && op.Action == form.Delete:
 		return c.retire(ctx, r)
 	}
@@ -68,6 +70,20 @@ func (c *Control) retire(ctx context.Context, r *state.Resource) (*state.Command
 	}
 	if c.opt.Retire != nil {
 		if err := c.opt.Retire(ctx, c.state.Versions(r.Parsed().Worker)); err != nil {
+			return nil, err
+		}
+	}
+	return &state.Command{OK: true}, nil
+}
+
+// detach ends a queue consumer: it gets no new batch, by a plan without it, then its running deliveries must have ended or be
+// owed by the queue again (attachments §5).
+func (c *Control) detach(ctx context.Context, r *state.Resource) (*state.Command, error) {
+	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil {
+		return nil, err
+	}
+	if c.opt.Detach != nil {
+		if err := c.opt.Detach(ctx, r.UID); err != nil {
 			return nil, err
 		}
 	}

@@ -50,6 +50,10 @@ type Options struct {
 	// deleted, after a plan without it is in use. It may be called again with the same versions. nil returns at once.
 	Retire func(ctx context.Context, versionUIDs []string) error
 
+	// Detach returns when no delivery of a queue consumer runs any more, or what runs is owed by its queue again; it is called while
+	// the consumer is being deleted, after a plan without it is in use. It may be called again. nil returns at once.
+	Detach func(ctx context.Context, consumerUID string) error
+
 	// Stores are the stores of this node by kind: kv, objects, sql and queue. Forms of a kind that is absent are not supported.
 	Stores map[string]Store
 	// ServiceBindings says that workers can call each other here; otherwise a version with service bindings is refused.

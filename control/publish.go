@@ -45,6 +45,7 @@ func (p *published) reach(ctx context.Context, index uint64) error {
 // publish finds what each change alters in the plan, keeps that on disk and hands it to the node. Changes that come while a plan
 // is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before.
 func (c *Control) publish(ctx context.Context) {
+	c.state.Track()
 	deriver := plan.NewDeriver(c.state, c.last)
 	signal(c.machine.changed)
 	for first := true; ; first = false {

@@ -48,7 +48,7 @@ func TestAcknowledgedSurvivesAbruptEnd(t *testing.T) {
 	before := n.lastPlan()
 
 	m := startNode(t, n.crashCopy(), nil)
-	if !samePlan(t, before, m.c.LastPlan()) {
+	if !samePlan(t, before, m.booted) {
 		t.Error("the plan on disk differs")
 	}
 	if m.token != n.token {

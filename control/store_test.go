@@ -288,3 +288,43 @@ func TestFakeStoreKeepsItsPromise(t *testing.T) {
 		t.Error(err, s.removed)
 	}
 }
+
+// attachments §5: the deletion of a consumer ends when its deliveries have, also over a restart, and closes the door before. Until
+// then it holds its queue, its claim and its deployment.
+func TestConsumerDeleteWaitsForDeliveries(t *testing.T) {
+	f := newFakes()
+	entered := make(chan string, 1)
+	var early atomic.Bool
+	var n *node
+	n = startWithStores(t, t.TempDir(), f, func(o *Options) {
+		o.Detach = func(ctx context.Context, uid string) error {
+			early.Store(n.lastPlan().Consumers[uid] != nil)
+			select {
+			case entered <- uid:
+			default:
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
+	w := n.made(form.ModuleWorkerURL, "web", spec{})
+	d := n.made(form.WorkerDeploymentURL, "d", weighted(w, n.version(w, "v", "queue"), 10000))
+	q := n.made(form.QueueURL, "q", spec{"messageRetentionSeconds": 60})
+	consumer := spec{"worker": ref(w), "queue": ref(q), "maxBatchSize": 1, "maxBatchTimeoutSeconds": 0, "maxConcurrency": 1, "maxRetries": 0, "retryDelaySeconds": 0}
+	c := n.made(form.QueueConsumerURL, "c", consumer)
+	if n.lastPlan().Consumers[c] == nil {
+		t.Fatal("the consumer is not in the plan")
+	}
+	del := n.del(c)
+	if got := <-entered; got != c || early.Load() {
+		t.Errorf("deliveries of %s are waited for, want %s; before the plan closed the door: %t", got, c, early.Load())
+	}
+	n.create(form.QueueConsumerURL, "c2", consumer).is(t, 422, "invalid_spec")
+	n.del(q).is(t, 409, "dependency_conflict")
+	n.del(d).is(t, 409, "dependency_conflict")
+	m := startWithStores(t, n.crashCopy(), f, nil)
+	if op := m.ended(del); op.text(t, "status") != "succeeded" || op.text(t, "id") != del.text(t, "id") {
+		t.Errorf("operation ended %s", op.body)
+	}
+	m.made(form.QueueConsumerURL, "c2", consumer)
+}

@@ -11,7 +11,8 @@
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority
 //
-// Invariants: a version is in use until the end of its contexts is confirmed; a plan that fails to load leaves the old one serving; a room is closed only after everything above it ended.
+// Invariants: a version is in use until the end of its contexts is confirmed; a plan that fails to load leaves the old one
+// serving; a room is closed only after everything above it ended.
 //
 // Not here: any decision about requests, workers or Resources. Rooms make those.
 package node

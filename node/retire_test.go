@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,33 +17,46 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // busyCode is code whose contexts go on until they are told to end, and take a while for it.
 type busyCode struct {
-	leave     chan struct{} // closed: its contexts end by themselves
-	retired   time.Time     // when Retire was called
-	cancelled time.Time     // when its contexts were cancelled
-	err       error
+	leave chan struct{} // closed: its contexts end by themselves
+	err   error         // of Retire; set before it can be called
+
+	mu                 sync.Mutex // guards the field below
+	retired, cancelled time.Time  // when Retire was called, and when the contexts were cancelled
+}
+
+func (c *busyCode) times() (retired, cancelled time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retired, c.cancelled
+}
+
+func (c *busyCode) note(at *time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*at = time.Now()
 }
 
 func (c *busyCode) Serve(context.Context, *event.Request, *event.Response) error { return nil }
 
 func (c *busyCode) Retire(ctx context.Context) error {
-	c.retired = time.Now()
+	c.note(&c.retired)
 	select {
 	case <-c.leave:
 	case <-ctx.Done():
-		c.cancelled = time.Now()
+		c.note(&c.cancelled)
 		time.Sleep(3 * time.Second) // physically stopping them takes a moment
 	}
 	return c.err
 }
 
 // switched is a node whose worker was switched from v1, whose contexts go on, to v2. It is called inside a bubble.
-func switched(t *testing.T, base context.Context) (v *versions, old *busyCode) {
+func switched(t *testing.T, base context.Context, unproven error) (v *versions, old *busyCode) {
 	t.Helper()
 	v, _ = served(t)
 	v.base = base
 	opened := map[string]*busyCode{}
 	v.run = func(pv *plan.Version, _ *plan.Bundle) (code, error) {
-		opened[pv.UID] = &busyCode{leave: make(chan struct{})}
+		opened[pv.UID] = &busyCode{leave: make(chan struct{}), err: unproven}
 		return opened[pv.UID], nil
 	}
 	d := &plan.Delta{Bundles: plan.Changes[plan.Bundle]{Put: []*plan.Bundle{{Resource: "b"}}}}
@@ -61,16 +75,16 @@ func switched(t *testing.T, base context.Context) (v *versions, old *busyCode) {
 func TestDroppedVersionDrainsForFifteenMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		v, old := switched(t, t.Context())
+		v, old := switched(t, t.Context(), nil)
 		time.Sleep(15*time.Minute - time.Second)
 		synctest.Wait()
-		if old.retired != start || !old.cancelled.IsZero() || !v.inUse("v1") {
-			t.Errorf("a second before the limit: retired %v, cancelled %v, in use %t", old.retired, old.cancelled, v.inUse("v1"))
+		if retired, cancelled := old.times(); retired != start || !cancelled.IsZero() || !v.inUse("v1") {
+			t.Errorf("a second before the limit: retired %v, cancelled %v, in use %t", retired, cancelled, v.inUse("v1"))
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if got := old.cancelled.Sub(start); got != 15*time.Minute {
-			t.Errorf("cancelled after %v", got)
+		if _, cancelled := old.times(); cancelled.Sub(start) != 15*time.Minute {
+			t.Errorf("cancelled after %v", cancelled.Sub(start))
 		}
 		if !v.inUse("v1") {
 			t.Error("a cancelled context counts as stopped before its end is confirmed")
@@ -90,7 +104,7 @@ func TestDroppedVersionDrainsForFifteenMinutes(t *testing.T) {
 // both runs have ended.
 func TestDroppedVersionEndsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, old := switched(t, t.Context())
+		v, old := switched(t, t.Context(), nil)
 		back := &plan.Delta{Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("w", "v1", 10000)}}}
 		v.apply(back)
 		v.apply(&plan.Delta{Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("w", "v2", 10000)}}})
@@ -117,8 +131,7 @@ func TestDroppedVersionEndsByItself(t *testing.T) {
 // An end that is not confirmed never counts as one.
 func TestUnconfirmedEndIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, old := switched(t, t.Context())
-		old.err = errors.New("a thread did not answer")
+		v, _ := switched(t, t.Context(), errors.New("a thread did not answer"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if !v.inUse("v1") {
@@ -140,7 +153,7 @@ func TestUnconfirmedEndIsNone(t *testing.T) {
 // then until the next plan dropped it and its contexts ended.
 func TestRetirementOfADeployment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, _ := switched(t, t.Context())
+		v, _ := switched(t, t.Context(), nil)
 		v.apply(&plan.Delta{Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("w")}}})
 		start := time.Now()
 		if err := v.retire(t.Context(), []string{"v1", "v2"}); err != nil {

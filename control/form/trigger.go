@@ -73,7 +73,7 @@ func queueConsumer() *Driver {
 			}
 			return frozenField("worker")(old, new)
 		},
-		Outside: inside,
+		Outside: func(a Action) bool { return a == Delete }, // deliveries must have ended before it succeeds
 		Claims: func(s *Spec) []rules.Claim {
 			return []rules.Claim{{Class: rules.ClaimConsumer, Value: s.Consumer.Queue}}
 		},

@@ -42,8 +42,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 		s.pin(d.old, r, true)
 	}
 	if action == form.Create {
-		s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
-		s.tenants.Set(key(r.Tenant)+r.UID, r.UID)
+		s.enlist(r)
 		s.claim(r)
 	}
 	s.replays.Set(op.Key, newReplay(c))

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"edged/control/form"
@@ -95,4 +96,33 @@ func TestRulesHoldForOtherForms(t *testing.T) {
 	if string(doc) != `{"up":false}` {
 		t.Errorf("observed is %s", doc)
 	}
+}
+
+func otherIdentity(url string) string { return "other:" + url }
+
+// renamed is a second set of drivers: the same members, but other identities, targets by those, and names that are unique among
+// Resources of one kind only. Nothing in rules or state may depend on the first set.
+func renamed(first form.Table) form.Table {
+	out := form.Table{}
+	for url, d := range first {
+		other := *d
+		other.URL, other.Scope, other.Fields = otherIdentity(url), d.Kind, slices.Clone(d.Fields)
+		for i := range other.Fields {
+			read := other.Fields[i].Read
+			other.Fields[i].Read = func(s *form.Spec, pointer string, val any) (any, *rules.Verdict) {
+				had := len(s.Refs)
+				norm, v := read(s, pointer, val)
+				for k := range s.Refs[had:] {
+					ref := &s.Refs[had+k]
+					ref.Accept = slices.Clone(ref.Accept)
+					for n := range ref.Accept {
+						ref.Accept[n] = otherIdentity(ref.Accept[n])
+					}
+				}
+				return norm, v
+			}
+		}
+		out[other.URL] = &other
+	}
+	return out
 }

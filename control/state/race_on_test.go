@@ -3,4 +3,4 @@
 package state
 
 // sequences is how many random sequences of commands TestSequencesAgreeWithReference runs.
-const sequences = 500
+const sequences = 200

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,129 +29,6 @@ type sequence struct {
 
 // commandsPerSequence are what a sequence has beside its beginning: enough for attachments and their end.
 const commandsPerSequence = 20
-
-func (x *sequence) pick(kinds ...string) string {
-	var fit, all []string
-	for _, r := range x.m.sorted() {
-		all = append(all, r.uid)
-		if slices.Contains(kinds, r.spec.kind) {
-			fit = append(fit, r.uid)
-		}
-	}
-	switch {
-	case len(fit) > 0 && x.rng.IntN(12) > 0:
-		return fit[x.rng.IntN(len(fit))]
-	case len(all) > 0 && x.rng.IntN(3) > 0:
-		return all[x.rng.IntN(len(all))]
-	}
-	return "nothing"
-}
-
-func jsonRef(uid string) string { return `{"resourceUid":"` + uid + `"}` }
-
-// spec makes a random spec of a kind; old is the one it may vary, nil for a create.
-func (x *sequence) spec(kind string, old *refSpec) refSpec {
-	s := refSpec{kind: kind}
-	owner := func() {
-		if s.worker = x.pick("ModuleWorker"); old != nil && x.rng.IntN(8) > 0 {
-			s.worker = old.worker
-		}
-		s.refs = append(s.refs, refPointer{pointer: "/worker", target: s.worker, accept: "ModuleWorker"})
-	}
-	switch kind {
-	case "ModuleWorker", "EdgeKVNamespace":
-		s.json = `{}`
-	case "AtLeastOnceQueue":
-		s.json = fmt.Sprintf(`{"messageRetentionSeconds":%d}`, 60+x.rng.IntN(3))
-	case "WorkerBundle":
-		s.json = `{"artifact":{"url":"https://a.test/m","sha256":"` + strings.Repeat("a", 64) + `"}}`
-	case "WorkerVersion":
-		owner()
-		return x.versionSpec(s)
-	case "WorkerDeployment":
-		owner()
-		return x.deploymentSpec(s)
-	case "WorkerEndpoint":
-		owner()
-		s.json = `{"worker":` + jsonRef(s.worker) + `}`
-	case "WorkerCustomDomain":
-		written := []string{"a.test", "A.Test.", "b.test"}[x.rng.IntN(3)]
-		s.host = strings.ToLower(strings.TrimSuffix(written, "."))
-		owner()
-		s.json = `{"hostname":"` + written + `","worker":` + jsonRef(s.worker) + `}`
-	case "WorkerCronTrigger":
-		owner()
-		s.cron = []string{"*/5 * * * *", "0 3 * * 1", "*/60 * * * *"}[min(2, x.rng.IntN(9)/4)]
-		s.json = `{"worker":` + jsonRef(s.worker) + `,"cron":"` + s.cron + `"}`
-	case "QueueConsumer":
-		if s.queue = x.pick("AtLeastOnceQueue"); old != nil && x.rng.IntN(8) > 0 {
-			s.queue = old.queue
-		}
-		s.refs = append(s.refs, refPointer{pointer: "/queue", target: s.queue, accept: "AtLeastOnceQueue"})
-		owner()
-		dead := ""
-		if x.rng.IntN(2) == 0 {
-			s.dead = x.pick("AtLeastOnceQueue")
-			s.refs = append(s.refs, refPointer{pointer: "/deadLetterQueue", target: s.dead, accept: "AtLeastOnceQueue"})
-			dead = `,"deadLetterQueue":` + jsonRef(s.dead)
-		}
-		s.json = `{"queue":` + jsonRef(s.queue) + `,"worker":` + jsonRef(s.worker) +
-			`,"maxBatchSize":1,"maxBatchTimeoutSeconds":0,"maxConcurrency":1,"maxRetries":0,"retryDelaySeconds":0` + dead + `}`
-	}
-	return s
-}
-
-func (x *sequence) versionSpec(s refSpec) refSpec {
-	bundle := x.pick("WorkerBundle")
-	s.refs = append(s.refs, refPointer{pointer: "/bundle", target: bundle, accept: "WorkerBundle"})
-	s.handlers = [][]string{{"fetch", "scheduled", "queue"}, {"fetch"}, {"scheduled"}, {"queue"}, {}}[max(0, x.rng.IntN(8)-3)]
-	bindings := ""
-	if x.rng.IntN(4) == 0 {
-		kv := x.pick("EdgeKVNamespace")
-		s.refs = append(s.refs, refPointer{pointer: "/kvBindings/0/resource", target: kv, accept: "EdgeKVNamespace"})
-		bindings += `,"kvBindings":[{"name":"KV","resource":` + jsonRef(kv) + `}]`
-	}
-	if x.rng.IntN(4) == 0 {
-		callee := x.pick("ModuleWorker")
-		s.services = []string{callee}
-		s.refs = append(s.refs, refPointer{pointer: "/serviceBindings/0/resource", target: callee, accept: "ModuleWorker"})
-		bindings += `,"serviceBindings":[{"name":"API","resource":` + jsonRef(callee) + `}]`
-	}
-	s.json = `{"worker":` + jsonRef(s.worker) + `,"bundle":` + jsonRef(bundle) + `,"handlers":[` + quoted(s.handlers) + `]` + bindings + `}`
-	return s
-}
-
-func quoted(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return `"` + strings.Join(list, `","`) + `"`
-}
-
-func (x *sequence) deploymentSpec(s refSpec) refSpec {
-	var own []string
-	for _, v := range x.m.of(s.worker, "WorkerVersion") {
-		own = append(own, v.uid)
-	}
-	n := 1 + x.rng.IntN(2)
-	shares := [][]int{{10000}, {4000, 6000}}[n-1]
-	var versions []string
-	for i := range n {
-		uid := x.pick("WorkerVersion")
-		if len(own) > 0 && x.rng.IntN(6) > 0 {
-			uid = own[x.rng.IntN(len(own))]
-		}
-		share := shares[i]
-		if x.rng.IntN(20) == 0 {
-			share--
-		}
-		s.weights = append(s.weights, rules.Weight{Version: uid, Weight: share})
-		s.refs = append(s.refs, refPointer{pointer: fmt.Sprintf("/versions/%d/workerVersion", i), target: uid, accept: "WorkerVersion", lenient: true})
-		versions = append(versions, fmt.Sprintf(`{"workerVersion":%s,"weight":%d}`, jsonRef(uid), share))
-	}
-	s.json = `{"worker":` + jsonRef(s.worker) + `,"versions":[` + strings.Join(versions, ",") + `]}`
-	return s
-}
 
 func (x *sequence) tenant() string { return []string{"t1", "t1", "t1", "t2"}[x.rng.IntN(4)] }
 
@@ -258,7 +134,7 @@ func (x *sequence) issue(tenant string, s refSpec) {
 // began notes an accepted mutation; one without outside effect has ended.
 func (x *sequence) began(r *refResource, out Outcome, deletes bool) {
 	r.generation++
-	outside := slices.Contains([]string{"WorkerBundle", "EdgeKVNamespace", "AtLeastOnceQueue"}, r.spec.kind) || deletes && r.spec.kind == "WorkerDeployment"
+	outside := slices.Contains([]string{"WorkerBundle", "EdgeKVNamespace", "AtLeastOnceQueue"}, r.spec.kind) || deletes && slices.Contains([]string{"WorkerDeployment", "QueueConsumer"}, r.spec.kind)
 	if out.Operation.Status.Terminal() == outside {
 		x.t.Fatalf("%s\noperation is %s", x.past(), out.Operation.Status)
 	}
@@ -421,92 +297,6 @@ func (x *sequence) settle() {
 	x.ended(r, ok)
 }
 
-// rendering is what rule 9 is about.
-type rendering struct {
-	observed, cause      string
-	generation, revision uint64
-	operation            string
-}
-
-func (x *sequence) renderings() map[string]rendering {
-	out := make(map[string]rendering, len(x.m.live))
-	x.s.resources.Scan(func(uid string, r *Resource) bool {
-		d := rendering{string(r.Observed), "", r.Generation, r.Revision, r.LastOperation}
-		if r.Cause != nil {
-			d.cause = string(r.Cause.Reason) + r.Cause.Text
-		}
-		out[uid] = d
-		return true
-	})
-	return out
-}
-
-// check compares every rendering and counter with the reference, and what moved with rule 9.
-func (x *sequence) check(before map[string]rendering) {
-	now := x.renderings()
-	if len(now) != len(x.m.live) {
-		x.t.Fatalf("%s\n%d Resources live, the reference has %d", x.past(), len(now), len(x.m.live))
-	}
-	for uid, r := range x.m.live {
-		got := now[uid]
-		want := x.m.observed(r)
-		if r.spec.kind == "WorkerBundle" && r.settled {
-			want = got.observed // its index is the runner's
-		}
-		rec := x.s.get(uid)
-		if got.observed != want || got.generation != r.generation || string(rec.Phase) != r.phase {
-			x.t.Fatalf("%s\n%s observes %s in generation %d and phase %s, the reference has %s, %d, %s", x.past(), uid, got.observed, got.generation, rec.Phase, want, r.generation, r.phase)
-		}
-		old, was := before[uid]
-		if !was {
-			continue
-		}
-		own := old.operation != got.operation || old.generation != got.generation || rec.Phase != Phase(r.phase)
-		if moved, changed := old.revision != got.revision, old.observed != got.observed || old.cause != got.cause; changed && !moved || moved && !changed && !own && uid != x.lastSettled() {
-			x.t.Fatalf("%s\n%s: rendering changed %t, revision moved %t", x.past(), uid, changed, moved)
-		}
-	}
-}
-
-// lastSettled is the Resource whose Operation the last step ended: phase and observedGeneration of it move too.
-func (x *sequence) lastSettled() string {
-	if len(x.history) == 0 {
-		return ""
-	}
-	if rest, ok := strings.CutPrefix(x.history[len(x.history)-1], "settle "); ok {
-		uid, _, _ := strings.Cut(rest, ":")
-		return uid
-	}
-	return ""
-}
-
-// restarted compares the state with its snapshot's and with one that the same encoded commands lead to.
-func (x *sequence) restarted() {
-	var frozen, again, replayed bytes.Buffer
-	if err := x.s.Freeze().Write(&frozen); err != nil {
-		x.t.Fatal(err)
-	}
-	s := New(x.s.drivers)
-	if err := s.Restore(bytes.NewReader(frozen.Bytes())); err != nil {
-		x.t.Fatal(err)
-	}
-	if _ = s.Freeze().Write(&again); !bytes.Equal(again.Bytes(), frozen.Bytes()) {
-		x.t.Fatalf("%s\nrestored\n%s\nwant\n%s", x.past(), again.Bytes(), frozen.Bytes())
-	}
-	r := New(x.s.drivers)
-	for _, raw := range x.log {
-		c, err := DecodeCommand(raw)
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		r.Apply(c)
-	}
-	if _ = r.Freeze().Write(&replayed); !bytes.Equal(replayed.Bytes(), frozen.Bytes()) {
-		x.t.Fatalf("%s\nreplayed\n%s\nwant\n%s", x.past(), replayed.Bytes(), frozen.Bytes())
-	}
-	x.s = s
-}
-
 func (x *sequence) run() {
 	x.begin()
 	for range commandsPerSequence {
@@ -535,35 +325,6 @@ func (x *sequence) run() {
 	if x.rng.IntN(16) == 0 {
 		x.restarted()
 	}
-}
-
-func otherIdentity(url string) string { return "other:" + url }
-
-// renamed is a second set of drivers: the same members, but other identities, targets by those, and names that are unique among
-// Resources of one kind only. Nothing in rules or state may depend on the first set.
-func renamed(first form.Table) form.Table {
-	out := form.Table{}
-	for url, d := range first {
-		other := *d
-		other.URL, other.Scope, other.Fields = otherIdentity(url), d.Kind, slices.Clone(d.Fields)
-		for i := range other.Fields {
-			read := other.Fields[i].Read
-			other.Fields[i].Read = func(s *form.Spec, pointer string, val any) (any, *rules.Verdict) {
-				had := len(s.Refs)
-				norm, v := read(s, pointer, val)
-				for k := range s.Refs[had:] {
-					ref := &s.Refs[had+k]
-					ref.Accept = slices.Clone(ref.Accept)
-					for n := range ref.Accept {
-						ref.Accept[n] = otherIdentity(ref.Accept[n])
-					}
-				}
-				return norm, v
-			}
-		}
-		out[other.URL] = &other
-	}
-	return out
 }
 
 // Random sequences of commands, over two sets of drivers: the state and the naive reference agree on every answer (kind and rule)

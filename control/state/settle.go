@@ -90,8 +90,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
 	s.resources.Delete(r.UID)
 	s.note(r.UID, r)
-	s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
-	s.tenants.Delete(key(r.Tenant) + r.UID)
+	s.unlist(r)
 	s.unpin(r)
 	s.unclaim(r)
 	s.tombs.Set(r.UID, &tombstone{Tenant: r.Tenant, Space: r.Space, Operation: op.ID})

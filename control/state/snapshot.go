@@ -150,8 +150,7 @@ func (r *Resource) prepare(drivers form.Table) error {
 func (s *State) loadResource(r *Resource) {
 	s.resources.Load(r.UID, r)
 	s.note(r.UID, nil)
-	s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
-	s.tenants.Load(key(r.Tenant)+r.UID, r.UID)
+	s.enlist(r)
 	s.claim(r)
 	for _, p := range r.Pins {
 		p.Source = r.UID

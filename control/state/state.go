@@ -36,6 +36,7 @@ type tables struct {
 
 	names    *btree.Map[string, string] // key(tenant, space, scope, name) to UID
 	tenants  *btree.Map[string, string] // key(tenant, UID) to UID
+	listed   *btree.Map[string, string] // key(tenant, "form", Form) or key(tenant, "space", Space), then UID, to UID
 	claims   *btree.Map[string, string] // key(class, tenant, value) to UID
 	routes   *btree.Map[string, string] // key(host name, age, UID) to UID, over all tenants
 	holders  *btree.Map[string, Pin]    // key(target, role, use, source, pointer)
@@ -55,7 +56,7 @@ func (t *tables) reset() {
 	*t = tables{
 		resources: new(btree.Map[string, *Resource]), operations: new(btree.Map[string, *Operation]),
 		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]),
-		names: new(btree.Map[string, string]), tenants: new(btree.Map[string, string]), claims: new(btree.Map[string, string]),
+		names: new(btree.Map[string, string]), tenants: new(btree.Map[string, string]), claims: new(btree.Map[string, string]), listed: new(btree.Map[string, string]),
 		routes: new(btree.Map[string, string]), holders: new(btree.Map[string, Pin]), open: new(btree.Map[string, string]),
 		retained: new(btree.Map[string, string]), hashes: new(btree.Map[string, string]),
 	}
@@ -183,7 +184,7 @@ func (s *State) FindOperation(a *Actor, id string) (*Operation, *rules.Verdict) 
 type Filter struct{ Space, Name, Form string }
 
 // List returns up to limit Resources that the actor may read, in ascending order of UID, strictly after the UID given;
-// more says that others follow.
+// more says that others follow. With one filter or none a page costs the same wherever it stands; further filters skip.
 func (s *State) List(a *Actor, f Filter, after string, limit int) (page []*Resource, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -205,11 +206,32 @@ func (s *State) List(a *Actor, f Filter, after string, limit int) (page []*Resou
 		}
 		return page, more
 	}
-	prefix := key(a.Tenant)
-	s.tenants.Ascend(prefix+after, func(k, uid string) bool {
+	index, prefix := s.tenants, key(a.Tenant)
+	switch {
+	case f.Form != "":
+		index, prefix = s.listed, key(a.Tenant, "form", f.Form)
+	case f.Space != "":
+		index, prefix = s.listed, key(a.Tenant, "space", f.Space)
+	}
+	index.Ascend(prefix+after, func(k, uid string) bool {
 		return strings.HasPrefix(k, prefix) && take(s.get(uid))
 	})
 	return page, more
+}
+
+// enlist puts a Resource into the indexes of names and lists; unlist takes it out.
+func (s *State) enlist(r *Resource) {
+	s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
+	s.tenants.Load(key(r.Tenant)+r.UID, r.UID)
+	s.listed.Set(key(r.Tenant, "form", r.Form)+r.UID, r.UID)
+	s.listed.Set(key(r.Tenant, "space", r.Space)+r.UID, r.UID)
+}
+
+func (s *State) unlist(r *Resource) {
+	s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
+	s.tenants.Delete(key(r.Tenant) + r.UID)
+	s.listed.Delete(key(r.Tenant, "form", r.Form) + r.UID)
+	s.listed.Delete(key(r.Tenant, "space", r.Space) + r.UID)
 }
 
 // Unfinished returns the Operations that are not terminal, in the order of their acceptance.

@@ -45,3 +45,30 @@ func BenchmarkCreateAmong(b *testing.B) {
 		})
 	}
 }
+
+// A page of a list among many Resources, also where a filter lets little through.
+func BenchmarkListAmong(b *testing.B) {
+	l := newLab(b)
+	for i := range 20_000 {
+		l.worker(fmt.Sprintf("w%05d", i))
+	}
+	l.ok(l.create(form.WorkerBundleURL, "b", artifactSpec()))
+	for _, row := range []struct {
+		name  string
+		f     Filter
+		after string
+		want  int
+	}{
+		{"first", Filter{}, "", 100}, {"last", Filter{}, "w19899", 100}, {"form", Filter{Form: form.WorkerBundleURL}, "", 1},
+		{"space", Filter{Space: "none"}, "", 0}, {"name", Filter{Space: "default", Name: "w01000"}, "", 1},
+	} {
+		b.Run("page="+row.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if page, _ := l.s.List(&l.actor, row.f, row.after, 100); len(page) != row.want {
+					b.Fatal(len(page))
+				}
+			}
+		})
+	}
+}

@@ -21,8 +21,7 @@ func (l *lab) vanish(uid string) (back func()) {
 	}
 	l.s.resources.Delete(uid)
 	l.s.note(uid, r)
-	l.s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
-	l.s.tenants.Delete(key(r.Tenant) + uid)
+	l.s.unlist(r)
 	l.s.unpin(r)
 	l.s.unclaim(r)
 	l.passOver(r)

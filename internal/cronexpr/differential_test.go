@@ -57,7 +57,7 @@ func spelled(field string, set uint64, d domain) bool {
 func TestAgreesWithAnotherImplementation(t *testing.T) {
 	rng := testkit.Rand(t)
 	compared := 0
-	for compared < 200_000 {
+	for compared < comparisons {
 		var fields [fieldCount]string
 		for f, d := range domains {
 			fields[f] = randomField(rng, d)
