@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"edged/control/api"
+	"edged/control/artifact"
 	"edged/control/operator"
 	"edged/control/plan"
 	"edged/internal/disk"
@@ -25,6 +27,10 @@ type Options struct {
 	Zones []Zone
 	// ArtifactOrigins are exact https origins, private ones allowed, that artifact bytes may come from.
 	ArtifactOrigins []string
+
+	// ArtifactCredentials are what those origins are asked with; no other origin ever sees one.
+	ArtifactCredentials []artifact.Credential
+	MaxHeldBytes        int64 // 0 means 16 GiB: of artifacts that one tenant may hold
 
 	MaxRequestBytes  int64         // 0 means 8 MiB: 64 var strings of 8192 characters fit however they are escaped
 	MaxPageSize      int           // 0 means 100
@@ -50,6 +56,8 @@ type Options struct {
 	// deleted, after a plan without it is in use. It may be called again with the same versions. nil returns at once.
 	Retire func(ctx context.Context, versionUIDs []string) error
 
+	// Profile are limits of other rooms, for the documentation that discovery leads to.
+	Profile []api.ProfileRow
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
 	BackupFiles []string
 	// Rooms are the operators' calls of other rooms; "control" is taken.
@@ -110,6 +118,10 @@ func (o Options) withDefaults() (Options, error) {
 		if *p == 0 {
 			*p = def
 		}
+	}
+	need(o.MaxHeldBytes >= 0, "control: MaxHeldBytes is negative")
+	if o.MaxHeldBytes == 0 {
+		o.MaxHeldBytes = 16 << 30
 	}
 	need(o.MaxRequestBytes >= 0, "control: MaxRequestBytes is negative")
 	if o.MaxRequestBytes == 0 {

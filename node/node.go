@@ -182,7 +182,11 @@ func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.unseal, n.router.Publish, n.log)
-	if n.control, err = control.Open(n.controlOptions()); err != nil {
+	opt, err := n.controlOptions()
+	if err != nil {
+		return err
+	}
+	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
 	last, err := control.LastPlan(n.opt.DataDir)
