@@ -40,7 +40,7 @@ type Options struct {
 	SweepEvery       time.Duration // 0 means 1 min
 	PlanWait         time.Duration // 0 means 10 s: how long a mutation waits for its plan to be in use before it answers
 	SnapshotCommands uint64        // 0 means 8192 commands between snapshots of the state
-	RequestRate      int           // 0 means 2000: requests per second of one principal; twice as many at once
+	RequestRate      int           // 0 means 10,000: requests per second of one principal; twice as many at once
 	TransferLife     time.Duration // 0 means 1 h: how long an Operation that has not begun keeps private inputs before it asks for them again
 
 	// Inspect evaluates a module graph without env, bindings and network and returns the handlers that its default
@@ -129,7 +129,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	orInt(&o.MaxPageSize, "MaxPageSize", 100)
 	orInt(&o.MaxOperations, "MaxOperations", 8)
-	orInt(&o.RequestRate, "RequestRate", 2000)
+	orInt(&o.RequestRate, "RequestRate", 10_000)
 	orTime(&o.ReplayWindow, "ReplayWindow", 24*time.Hour)
 	need(o.ReplayWindow%time.Second == 0, "control: ReplayWindow is not a whole number of seconds")
 	orTime(&o.InspectTimeout, "InspectTimeout", 30*time.Second)

@@ -34,7 +34,7 @@ type Options struct {
 	// ArtifactCredentials is a file with what those origins are asked with (artifact.ReadCredentials); "" means none.
 	ArtifactCredentials string
 	MaxHeldBytes        int64    // of artifacts that one tenant may hold, 0 means 16 GiB
-	ControlRate         int      // requests per second of one principal on the control listener, 0 means 2000
+	ControlRate         int      // requests per second of one principal on the control listener, 0 means 10,000
 	TrustedProxies      []string // addresses or prefixes whose forwarding headers are believed
 	// TrustedDiagnostics are the peers that get Edged-Version and Edged-Sandbox: addresses or prefixes; "loopback" stands
 	// for all of loopback. nil means loopback; empty but not nil means nobody.

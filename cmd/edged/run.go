@@ -82,7 +82,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringSliceVar(&opt.ArtifactOrigins, "artifact-origins", nil, "exact https origins, private ones allowed, that artifacts may come from")
 	f.StringVar(&opt.ArtifactCredentials, "artifact-credentials", "", "file (mode 0600) with a line \"ORIGIN HEADER: VALUE\" for each of --artifact-origins that wants one")
 	sizeVar(f, &opt.MaxHeldBytes, "max-held-bytes", 16<<30, "artifacts that one tenant may hold")
-	f.IntVar(&opt.ControlRate, "control-rate", 2000, "requests per second of one principal on the control listener; twice as many at once")
+	f.IntVar(&opt.ControlRate, "control-rate", 10_000, "requests per second of one principal on the control listener; twice as many at once")
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
 	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
 	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
