@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,8 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	}
 	c.machine = newMachine(&c.opt, c.state, &c.endings, c.audit)
 	c.artifacts, err = artifact.Open(artifact.Options{
-		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Space: opt.Space, Log: opt.Log,
+		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Credentials: opt.ArtifactCredentials,
+		MaxHeldBytes: opt.MaxHeldBytes, Space: opt.Space, Log: opt.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, c.audit.close())
@@ -255,8 +257,18 @@ func (c *Control) newHandler() (http.Handler, error) {
 		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
 		Ready: c.Ready, Mutate: c.mutate, Preview: c.preview, Replenish: c.replenish,
 		Used: c.used.note, Refused: c.audit.refusal, RequestRate: c.opt.RequestRate, RequestBurst: 2 * c.opt.RequestRate, Operator: door,
-		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Log: c.opt.Log,
+		Artifacts: c.serveArtifacts, SidePath: artifact.SidePath, Profile: c.profile(), Log: c.opt.Log,
 	}), nil
+}
+
+// profile gathers the limits and choices that the documentation shows.
+func (c *Control) profile() api.Profile {
+	return api.Profile{
+		Settle: c.settleWait, TransferLife: c.opt.TransferLife, EndpointDomain: cmp.Or(c.opt.EndpointDomain, "none, endpoints cannot be assigned"),
+		MaxInputs: state.MaxInputs, MaxManifestBytes: artifact.MaxManifestBytes, MaxFiles: artifact.MaxFiles,
+		MaxBlobBytes: artifact.MaxBlobBytes, MaxBundleBytes: artifact.MaxBundleBytes, MaxHeldBytes: c.opt.MaxHeldBytes, Grace: artifact.Grace,
+		Rows: c.opt.Profile,
+	}
 }
 
 // serveArtifacts hands a request of a known caller to the side channel.

@@ -83,7 +83,7 @@ func (c *Control) detach(ctx context.Context, r *state.Resource) (*state.Command
 		return nil, err
 	}
 	if c.opt.Detach != nil {
-		if err := c.opt.Detach(ctx, r.UID); err != nil {
+		if err := c.opt.Detach(ctx, r.UID, r.Parsed().Consumer.Queue); err != nil {
 			return nil, err
 		}
 	}

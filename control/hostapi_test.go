@@ -443,14 +443,6 @@ func TestDocumentationIsServed(t *testing.T) {
 	if d.text(t, "baseUrl") != origin+root {
 		t.Errorf("a request header moved baseUrl to %s", d.text(t, "baseUrl"))
 	}
-	if profile := string(n.do("GET", "/docs/profile", nil).body); true {
-		for url := range form.Builtin() {
-			parts := strings.Split(strings.Trim(url, "/"), "/")
-			if name := parts[len(parts)-2] + " " + parts[len(parts)-1]; !strings.Contains(strings.ReplaceAll(profile, "\n", " "), name) {
-				t.Errorf("the profile does not name %s", name)
-			}
-		}
-	}
 }
 
 // attachments §3 and D-54: the operator's zones are the control proof; the endpoint domain is in nobody's zone.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"edged/control/api"
+	"edged/control/artifact"
 	"edged/control/operator"
 	"edged/control/plan"
 	"edged/internal/disk"
@@ -26,6 +28,10 @@ type Options struct {
 	// ArtifactOrigins are exact https origins, private ones allowed, that artifact bytes may come from.
 	ArtifactOrigins []string
 
+	// ArtifactCredentials are what those origins are asked with; no other origin ever sees one.
+	ArtifactCredentials []artifact.Credential
+	MaxHeldBytes        int64 // 0 means 16 GiB: of artifacts that one tenant may hold
+
 	MaxRequestBytes  int64         // 0 means 8 MiB: 64 var strings of 8192 characters fit however they are escaped
 	MaxPageSize      int           // 0 means 100
 	ReplayWindow     time.Duration // 0 means 24 h; whole seconds
@@ -34,7 +40,7 @@ type Options struct {
 	SweepEvery       time.Duration // 0 means 1 min
 	PlanWait         time.Duration // 0 means 10 s: how long a mutation waits for its plan to be in use before it answers
 	SnapshotCommands uint64        // 0 means 8192 commands between snapshots of the state
-	RequestRate      int           // 0 means 2000: requests per second of one principal; twice as many at once
+	RequestRate      int           // 0 means 10,000: requests per second of one principal; twice as many at once
 	TransferLife     time.Duration // 0 means 1 h: how long an Operation that has not begun keeps private inputs before it asks for them again
 
 	// Inspect evaluates a module graph without env, bindings and network and returns the handlers that its default
@@ -52,7 +58,7 @@ type Options struct {
 
 	// Detach returns when no delivery of a queue consumer runs any more, or what runs is owed by its queue again; it is called while
 	// the consumer is being deleted, after a plan without it is in use. It may be called again. nil returns at once.
-	Detach func(ctx context.Context, consumerUID string) error
+	Detach func(ctx context.Context, consumerUID, queueUID string) error
 
 	// Stores are the stores of this node by kind: kv, objects, sql and queue. Forms of a kind that is absent are not supported.
 	Stores map[string]Store
@@ -65,6 +71,8 @@ type Options struct {
 	FacadeSet  string
 	FacadeSets []string
 
+	// Profile are limits of other rooms, for the documentation that discovery leads to.
+	Profile []api.ProfileRow
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
 	BackupFiles []string
 	// Rooms are the operators' calls of other rooms; "control" is taken.
@@ -122,13 +130,17 @@ func (o Options) withDefaults() (Options, error) {
 			*p = def
 		}
 	}
+	need(o.MaxHeldBytes >= 0, "control: MaxHeldBytes is negative")
+	if o.MaxHeldBytes == 0 {
+		o.MaxHeldBytes = 16 << 30
+	}
 	need(o.MaxRequestBytes >= 0, "control: MaxRequestBytes is negative")
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 8 << 20
 	}
 	orInt(&o.MaxPageSize, "MaxPageSize", 100)
 	orInt(&o.MaxOperations, "MaxOperations", 8)
-	orInt(&o.RequestRate, "RequestRate", 2000)
+	orInt(&o.RequestRate, "RequestRate", 10_000)
 	orTime(&o.ReplayWindow, "ReplayWindow", 24*time.Hour)
 	need(o.ReplayWindow%time.Second == 0, "control: ReplayWindow is not a whole number of seconds")
 	orTime(&o.InspectTimeout, "InspectTimeout", 30*time.Second)

@@ -297,7 +297,7 @@ func TestConsumerDeleteWaitsForDeliveries(t *testing.T) {
 	var early atomic.Bool
 	var n *node
 	n = startWithStores(t, t.TempDir(), f, func(o *Options) {
-		o.Detach = func(ctx context.Context, uid string) error {
+		o.Detach = func(ctx context.Context, uid, _ string) error {
 			early.Store(n.lastPlan().Consumers[uid] != nil)
 			select {
 			case entered <- uid:

@@ -20,7 +20,7 @@ type consumers struct {
 	names map[string]string // of queues, by UID
 }
 
-// apply gives the queue room the consumers after a delta. It is called after the routes of the delta are in use, so that
+// applyConsumers gives the queue room the consumers after a delta. It is called after the routes of the delta are in use, so that
 // a consumer is never told to be deployed before it is.
 func (n *Node) applyConsumers(d *plan.Delta) {
 	if len(d.Consumers.Put)+len(d.Consumers.Gone)+len(d.Workers.Put)+len(d.Workers.Gone)+len(d.Data.Put)+len(d.Data.Gone) == 0 {
@@ -57,13 +57,11 @@ func (n *Node) deliver(ctx context.Context, b *queue.Batch) (queue.Outcome, erro
 	n.consumers.mu.Lock()
 	name := n.consumers.names[b.Queue]
 	n.consumers.mu.Unlock()
-	settler := &settler{b: b}
-	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler, Messages: make([]event.Message, len(b.Messages))}
+	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler{b}, Messages: make([]event.Message, len(b.Messages))}
 	for i, m := range b.Messages {
 		batch.Messages[i] = event.Message{ID: m.ID, Timestamp: m.TimestampMillis, Attempts: m.Attempts, Body: m.Body}
 	}
 	reached, err := v.Queue(ctx, batch)
-	settler.wait() // every call made before the handler's end counts, awaited or not
 	switch {
 	case !reached:
 		return queue.NotReached, err
@@ -82,6 +80,23 @@ func consumerOf(c *plan.Consumer, undeployed bool) queue.Consumer {
 		RetryDelay: time.Duration(c.RetryDelaySeconds) * time.Second, DeadLetter: c.DeadLetterQueue, Undeployed: undeployed}
 }
 
+// detachPoll is how often a detaching looks whether the last delivery has ended.
+const detachPoll = 20 * time.Millisecond
+
+// detach returns when nothing of a queue is in a handler's hands any more (attachments §5).
+func (n *Node) detach(ctx context.Context, _, queueUID string) error {
+	tick := time.NewTicker(detachPoll)
+	defer tick.Stop()
+	for !n.stores.queue.Detached(queueUID) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 // codeOf draws a version of a worker, nil if it cannot run here.
 func codeOf(w *table.Worker) *sandbox.Version {
 	picked := w.Pick(rand.Uint32N(table.FullWeight))
@@ -92,49 +107,17 @@ func codeOf(w *table.Worker) *sandbox.Version {
 	return code
 }
 
-// settler makes the settlements of a batch in the order in which the handler asked for them.
-type settler struct {
-	b    *queue.Batch
-	last chan struct{} // closed when the one asked for last is durable
-}
-
-func (s *settler) next(do func() error) (event.Durable, error) {
-	before, done := s.last, make(chan struct{})
-	s.last = done
-	var err error
-	go func() { // ends with do, which waits for the disk alone; wait waits for it
-		defer close(done)
-		if before != nil {
-			<-before
-		}
-		err = do()
-	}()
-	return func(ctx context.Context) error {
-		select {
-		case <-done:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}, nil
-}
-
-func (s *settler) wait() {
-	if s.last != nil {
-		<-s.last
-	}
-}
+// settler makes the settlements of a batch; the queue room decides at once, in the order of the calls.
+type settler struct{ b *queue.Batch }
 
 // Acknowledge, Retry, AcknowledgeAll and RetryAll are event.Settler's.
-func (s *settler) Acknowledge(id string) (event.Durable, error) {
-	return s.next(func() error { return s.b.Acknowledge(id) })
+func (s settler) Acknowledge(id string) (event.Durable, error) { return durable(s.b.Acknowledge(id)) }
+func (s settler) Retry(id string, delaySeconds int) (event.Durable, error) {
+	return durable(s.b.Retry(id, delaySeconds))
 }
-func (s *settler) Retry(id string, delaySeconds int) (event.Durable, error) {
-	return s.next(func() error { return s.b.Retry(id, delaySeconds) })
+func (s settler) AcknowledgeAll() (event.Durable, error) { return durable(s.b.AcknowledgeAll()) }
+func (s settler) RetryAll(delaySeconds int) (event.Durable, error) {
+	return durable(s.b.RetryAll(delaySeconds))
 }
-func (s *settler) AcknowledgeAll() (event.Durable, error) {
-	return s.next(s.b.AcknowledgeAll)
-}
-func (s *settler) RetryAll(delaySeconds int) (event.Durable, error) {
-	return s.next(func() error { return s.b.RetryAll(delaySeconds) })
-}
+
+func durable(d queue.Durable, err error) (event.Durable, error) { return event.Durable(d), err }

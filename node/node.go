@@ -189,7 +189,11 @@ func (n *Node) openControl() (err error) {
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
 	n.versions.facades = prelude.Digest() // also of a last plan from another program, before control has judged it
-	if n.control, err = control.Open(n.controlOptions()); err != nil {
+	opt, err := n.controlOptions()
+	if err != nil {
+		return err
+	}
+	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
 	if last := n.control.LastPlan().Delta(); !last.Empty() {

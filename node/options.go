@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"edged/control"
+	"edged/control/artifact"
+	"edged/internal/fault"
 )
 
 // Options is every setting of `edged run` (node-surface §2). New copies it, fills the defaults and reports all faults at once.
@@ -29,7 +31,11 @@ type Options struct {
 	EndpointDomain    string   // "" means edge.localhost
 	CustomDomainZones []string // zone, zone=tenant or *; nil means * if both public listeners are loopback-only, else none
 	ArtifactOrigins   []string // exact https origins
-	TrustedProxies    []string // addresses or prefixes whose forwarding headers are believed
+	// ArtifactCredentials is a file with what those origins are asked with (artifact.ReadCredentials); "" means none.
+	ArtifactCredentials string
+	MaxHeldBytes        int64    // of artifacts that one tenant may hold, 0 means 16 GiB
+	ControlRate         int      // requests per second of one principal on the control listener, 0 means 10,000
+	TrustedProxies      []string // addresses or prefixes whose forwarding headers are believed
 	// TrustedDiagnostics are the peers that get Edged-Version and Edged-Sandbox: addresses or prefixes; "loopback" stands
 	// for all of loopback. nil means loopback; empty but not nil means nobody.
 	TrustedDiagnostics []string
@@ -90,6 +96,11 @@ func (o Options) withDefaults() (Options, error) {
 	for _, origin := range o.ArtifactOrigins {
 		if err := checkOrigin(origin); err != nil {
 			bad("--artifact-origins: %w", err)
+		}
+	}
+	if o.ArtifactCredentials != "" {
+		if _, err := artifact.ReadCredentials(o.ArtifactCredentials); err != nil {
+			bad("--artifact-credentials: %s", fault.Detail(err))
 		}
 	}
 	if _, err := parseZones(o.CustomDomainZones); err != nil {
@@ -158,6 +169,9 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 	}
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 16 * o.MaxInflight
+	}
+	if o.MaxHeldBytes < 0 || o.ControlRate < 0 {
+		bad("--max-held-bytes and --control-rate cannot be negative")
 	}
 	if o.MaxRequestBody < 0 || o.MaxInflight < 0 || o.MaxQueue < 0 {
 		bad("--max-request-body, --max-inflight and --max-queue cannot be negative")

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"edged/control"
+	"edged/control/api"
 	"edged/control/artifact"
 	"edged/control/plan"
 	"edged/internal/fault"
@@ -22,25 +24,53 @@ import (
 var _ table.Handler = (*sandbox.Version)(nil)
 
 // controlOptions connects the control room with the sandbox, the versions and the routed names.
-func (n *Node) controlOptions() control.Options {
+func (n *Node) controlOptions() (control.Options, error) {
+	var credentials []artifact.Credential
+	if n.opt.ArtifactCredentials != "" {
+		var err error
+		if credentials, err = artifact.ReadCredentials(n.opt.ArtifactCredentials); err != nil {
+			return control.Options{}, err
+		}
+	}
 	return control.Options{
-		Dir:             n.opt.DataDir,
-		NodeID:          n.id,
-		ControlOrigin:   n.opt.ControlOrigin,
-		EndpointDomain:  n.opt.EndpointDomain,
-		Zones:           n.opt.zones(),
-		ArtifactOrigins: n.opt.ArtifactOrigins,
-		Inspect:         n.inspect,
-		OnPlan:          n.onPlan,
-		Stores:          n.stores.forControl(),
-		ServiceBindings: true,
-		Space:           n.space,
-		InUse:           n.versions.inUse,
-		Retire:          n.versions.retire,
-		BackupFiles:     backupFiles,
-		FacadeSet:       prelude.Digest(),
-		Log:             n.log,
-		Metrics:         control.NewMetrics(n.registry),
+		ArtifactCredentials: credentials,
+		MaxHeldBytes:        n.opt.MaxHeldBytes,
+		RequestRate:         n.opt.ControlRate,
+		Profile:             n.profile(),
+		Dir:                 n.opt.DataDir,
+		NodeID:              n.id,
+		ControlOrigin:       n.opt.ControlOrigin,
+		EndpointDomain:      n.opt.EndpointDomain,
+		Zones:               n.opt.zones(),
+		ArtifactOrigins:     n.opt.ArtifactOrigins,
+		Inspect:             n.inspect,
+		OnPlan:              n.onPlan,
+		Stores:              n.stores.forControl(),
+		ServiceBindings:     true,
+		Detach:              n.detach,
+		Space:               n.space,
+		InUse:               n.versions.inUse,
+		Retire:              n.versions.retire,
+		BackupFiles:         backupFiles,
+		FacadeSet:           prelude.Digest(),
+		Log:                 n.log,
+		Metrics:             control.NewMetrics(n.registry),
+	}, nil
+}
+
+// profile is what the support profile says of the sandbox and the public listeners.
+func (n *Node) profile() []api.ProfileRow {
+	o := &n.opt
+	return []api.ProfileRow{
+		{Name: "CPU of one invocation", Value: o.MaxCPU.String()},
+		{Name: "time to a response head", Value: o.MaxWall.String()},
+		{Name: "time of event handlers, and of `waitUntil` tasks", Value: o.MaxWallEvents.String()},
+		{Name: "memory of one sandbox", Value: fmt.Sprint(o.MaxMemory, " bytes")},
+		{Name: "request body", Value: fmt.Sprint(o.MaxRequestBody, " bytes")},
+		{Name: "invocations at work, and waiting", Value: fmt.Sprint(o.MaxInflight, ", ", o.MaxQueue)},
+		{Name: "isolation", Value: o.Isolation},
+		{Name: "drain of a version that a switch dropped", Value: drainLimit.String()},
+		{Name: "grace of running work when its deployment is deleted", Value: deleteGrace.String()},
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"log/slog"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestEverySeedHasAWireCode(t *testing.T) {
 	for _, seed := range []rules.Seed{
 		rules.InvalidArgument, rules.UnsupportedCapability, rules.DependencyInUse, rules.ResourceNotFound, rules.ResourceBusy,
 		rules.PermissionDenied, rules.Malformed, rules.FormUnknown, rules.NameConflict, rules.GenerationConflict,
-		rules.IdempotencyConflict, rules.Gone, rules.ArtifactInvalid,
+		rules.IdempotencyConflict, rules.Gone, rules.ArtifactInvalid, rules.InputsConflict, rules.InputsUnverifiable, rules.OperationTerminal,
 	} {
 		p := fromVerdict(rules.Refuse(seed, "X", "", nil, "why"))
 		if p.code == "internal_error" || p.status < 400 || p.status > 499 || !strings.HasSuffix(p.detail, "why") {
@@ -84,7 +85,7 @@ func TestPanicIsContained(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	of := func(method, path string, expected uint64, body string) string {
 		t.Helper()
-		sum, p := fingerprint(method, path, expected, []byte(body))
+		sum, p := fingerprint(method, path, strconv.FormatUint(expected, 10), []byte(body))
 		if p != nil {
 			t.Fatal(p)
 		}

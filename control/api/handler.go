@@ -54,7 +54,8 @@ type Options struct {
 	Artifacts func(http.ResponseWriter, *http.Request, *state.Actor)
 	SidePath  string
 
-	Log *slog.Logger
+	Profile Profile // what the page of the support profile says
+	Log     *slog.Logger
 }
 
 // Handler is the whole control listener. Safe for concurrent use.
@@ -63,6 +64,7 @@ type Handler struct {
 	// pageBytes bounds the items of one page, but for the first; set by New.
 	pageBytes int
 	limit     *limiter
+	pages     map[string][]byte // documentation by file name; set by New
 }
 
 // maxPageBytes is the bound of a page: a spec may have as many bytes as a request, and a page a hundred of them.
@@ -70,7 +72,9 @@ const maxPageBytes = 16 << 20
 
 // New returns the handler. It starts nothing.
 func New(opt Options) *Handler {
-	return &Handler{opt, maxPageBytes, newLimiter(opt.RequestRate, opt.RequestBurst)}
+	h := &Handler{opt: opt, pageBytes: maxPageBytes, limit: newLimiter(opt.RequestRate, opt.RequestBurst)}
+	h.render()
+	return h
 }
 
 // call is one request on its way through the checks.
@@ -208,7 +212,7 @@ func (c *call) match() *route {
 		}
 	case c.opt.Artifacts != nil && strings.HasPrefix(path, c.opt.SidePath):
 		return artifactsRoute
-	case strings.HasPrefix(path, docsPath) && hasPage(path[len(docsPath):]):
+	case strings.HasPrefix(path, docsPath) && c.hasPage(path[len(docsPath):]):
 		c.id = path[len(docsPath):]
 		return pageRoute
 	}

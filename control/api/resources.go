@@ -62,7 +62,13 @@ func (c *call) mutate(kind state.Kind) *problem {
 	if p != nil {
 		return p
 	}
-	if cmd.Fingerprint, p = fingerprint(c.r.Method, c.rel, cmd.Expected, withoutValues(body, values)); p != nil {
+	fence := strconv.FormatUint(cmd.Expected, 10)
+	if kind == state.CreateResource { // it means nothing there, and is part of the request all the same
+		for _, text := range c.r.Header.Values("Takoform-Expected-Generation") {
+			fence += "\n" + text
+		}
+	}
+	if cmd.Fingerprint, p = fingerprint(c.r.Method, c.rel, fence, withoutValues(body, values)); p != nil {
 		return p
 	}
 	out, err := c.opt.Mutate(c.r.Context(), cmd, values)
@@ -90,9 +96,9 @@ func (c *call) mutationBody(kind state.Kind, cmd *state.Command) ([]byte, Privat
 
 // fingerprint is the identity of a request (host-api §7.4): method, path below the root, query (none is allowed), fence
 // and JSON value. Values of private inputs are left out of it; they are compared by their marks.
-func fingerprint(method, path string, expected uint64, body []byte) ([]byte, *problem) {
+func fingerprint(method, path, fence string, body []byte) ([]byte, *problem) {
 	h := sha256.New()
-	for _, part := range [...]string{method, path, strconv.FormatUint(expected, 10)} {
+	for _, part := range [...]string{method, path, fence} {
 		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 	}
 	if body != nil {

@@ -245,10 +245,23 @@ func (a *acquisition) obtainRemote(ctx context.Context, u *url.URL, p piece) (in
 	mu := a.store.stripe(p.digest)
 	mu.Lock()
 	defer mu.Unlock()
-	if err := in.place(); err != nil {
+	held, err := a.store.Holds(a.req.Tenant, p.digest)
+	if err == nil && !held {
+		err = a.store.usage.add(a.req.Tenant, in.size)
+	}
+	if errors.Is(err, ErrQuota) {
+		err = ErrInvalid.New("artifact.Acquire", fault.Detail(err))
+	}
+	if err != nil {
 		return 0, err
 	}
-	return in.size, a.store.refer(a.req.Tenant, a.req.UID, p.digest)
+	if err = in.place(); err == nil {
+		err = a.store.refer(a.req.Tenant, a.req.UID, p.digest)
+	}
+	if err != nil && !held {
+		a.store.usage.sub(a.req.Tenant, in.size)
+	}
+	return in.size, err
 }
 
 // writers joins who wants to see the piece's bytes.

@@ -7,6 +7,8 @@
 //	acquire.go   the steps of one acquisition
 //	manifest.go  ParseManifest (fuzzed)
 //	source.go    URLs, and where the bytes of one come from: held, public HTTPS, an operator's origin
+//	credential.go what operators' origins are asked with
+//	usage.go     how many bytes each tenant holds
 //	side.go      Handler: PUT, HEAD and GET /artifacts/sha256/{hex}
 //	transfer.go  Holdings, Keep, Adopt: for backups
 //	sweep.go     Sweep: collects what nobody needs

@@ -37,6 +37,8 @@ const Grace = 24 * time.Hour
 var (
 	ErrInvalid = fault.Name(fault.Invalid, "artifact_invalid", 96)
 	ErrDigest  = fault.Name(fault.Invalid, "digest_mismatch", 98)
+	// ErrQuota is an upload that would make the tenant hold more than it may.
+	ErrQuota = fault.Name(fault.Conflict, "held_bytes_exceeded", 210)
 )
 
 // Options says where artifacts live and where they may come from.
@@ -50,13 +52,17 @@ type Options struct {
 	Origin string
 	// Origins are exact https origins, private ones allowed, that bytes may come from besides public HTTPS.
 	Origins []string
-	Egress  *egress.Policy // for public sources; nil means public addresses only
-	Roots   *x509.CertPool // who may vouch for sources; nil means the system's
+	// Credentials are sent to the origins they are for, which must be among Origins, and to no other.
+	Credentials []Credential
+	Egress      *egress.Policy // for public sources; nil means public addresses only
+	Roots       *x509.CertPool // who may vouch for sources; nil means the system's
 
 	DialTimeout  time.Duration // to connect and shake hands, 0 means 10 s
 	FetchTimeout time.Duration // for one file, 0 means 2 min
 	TotalTimeout time.Duration // for one bundle, 0 means 15 min
 	Parallel     int           // files of one bundle at a time, 0 means 4
+
+	MaxHeldBytes int64 // of all that one tenant holds, 0 means no limit
 
 	Space *disk.Space  // asked before bytes are written; nil means that there is room
 	Log   *slog.Logger // nil discards
@@ -80,6 +86,13 @@ func (o *Options) fill() error {
 		}
 	}
 	o.Origins = origins
+	for i, c := range o.Credentials {
+		text, err := c.check(origins)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		o.Credentials[i].Origin = text
+	}
 	if o.Egress == nil {
 		o.Egress, _ = egress.New(egress.Options{})
 	}
@@ -115,6 +128,8 @@ type Store struct {
 	// loses both. Nothing slower than a few disk syncs happens under them.
 	stripes [64]sync.Mutex
 
+	usage usage
+
 	mu   sync.Mutex
 	busy map[string]struct{} // UIDs with an Acquire or Release under way
 }
@@ -126,6 +141,7 @@ func Open(opt Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opt: opt, busy: map[string]struct{}{}}
+	s.usage.init(s)
 	if err := disk.Prepare(opt.Dir); err != nil {
 		return nil, err
 	}

@@ -131,6 +131,8 @@ func refuse(w http.ResponseWriter, err error) {
 	switch code := fault.CodeOf(err); {
 	case fault.NamedOf(err) == ErrDigest:
 		problem(w, http.StatusUnprocessableEntity, "digest_mismatch", detail)
+	case fault.NamedOf(err) == ErrQuota:
+		problem(w, http.StatusConflict, ErrQuota.Error(), detail)
 	case code == fault.NotFound:
 		problem(w, http.StatusNotFound, "not_found", "no such artifact")
 	case code == fault.TooLarge:

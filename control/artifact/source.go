@@ -67,10 +67,11 @@ func originOf(text string) (string, bool) {
 	return origin(u), true
 }
 
-// sources fetches what is not held. Neither credentials nor cookies are ever sent, and no redirect is followed.
+// sources fetches what is not held. No caller's credential and no cookie is ever sent, and no redirect is followed.
 type sources struct {
 	public, private *http.Client
-	origins         []string // those that private may be used for
+	credentials     map[string]Credential // by origin
+	origins         []string              // those that private may be used for
 	timeout         time.Duration
 }
 
@@ -94,9 +95,13 @@ func newSources(opt *Options) *sources {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	return &sources{
-		public: client(opt.Egress), private: client(anything), origins: opt.Origins, timeout: opt.FetchTimeout,
+	s := &sources{
+		public: client(opt.Egress), private: client(anything), origins: opt.Origins, timeout: opt.FetchTimeout, credentials: map[string]Credential{},
 	}
+	for _, c := range opt.Credentials {
+		s.credentials[c.Origin] = c
+	}
+	return s
 }
 
 func (s *sources) close() {
@@ -119,6 +124,9 @@ func (s *sources) fetch(ctx context.Context, u *url.URL, limit int64, use func(i
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "edged")
+	if c, ok := s.credentials[origin(u)]; ok {
+		req.Header.Set(c.Header, c.Value)
+	}
 	res, err := client.Do(req)
 	if err != nil {
 		return sourceError(ctx, fctx, err)

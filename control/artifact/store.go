@@ -59,7 +59,8 @@ func (s *Store) Holds(tenant string, digest Digest) (bool, error) {
 }
 
 // Put stores what body holds for tenant and makes it durable. fresh says whether the tenant did not hold it before. The
-// errors: ErrDigest if the bytes do not have the digest, TooLarge beyond MaxBlobBytes, Canceled if body fails. Memory
+// errors: ErrDigest if the bytes do not have the digest, ErrQuota if
+// the tenant may hold no more, TooLarge beyond MaxBlobBytes, Canceled if body fails. Memory
 // use does not depend on the size.
 func (s *Store) Put(ctx context.Context, tenant string, digest Digest, body io.Reader) (fresh bool, err error) {
 	if err := checkNames(tenant); err != nil {
@@ -80,11 +81,18 @@ func (s *Store) Put(ctx context.Context, tenant string, digest Digest, body io.R
 	if err != nil {
 		return false, err
 	}
-	if err := in.place(); err != nil {
-		return false, err
+	if !held {
+		if err := s.usage.add(tenant, in.size); err != nil {
+			return false, err
+		}
 	}
-	err = s.db.Set(holdingKey(digest, tenant), encodeTime(time.Now()), pebble.Sync)
-	return !held, unavailable("artifact.Put", err)
+	if err = in.place(); err == nil {
+		err = unavailable("artifact.Put", s.db.Set(holdingKey(digest, tenant), encodeTime(time.Now()), pebble.Sync))
+	}
+	if err != nil && !held {
+		s.usage.sub(tenant, in.size)
+	}
+	return !held, err
 }
 
 func (s *Store) stripe(d Digest) *sync.Mutex { return &s.stripes[int(d[0])%len(s.stripes)] }

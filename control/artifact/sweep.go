@@ -86,6 +86,7 @@ func (s *Store) collect(h holding, now time.Time) (removed int, err error) {
 	if err := s.db.Delete(key, pebble.Sync); err != nil {
 		return 0, unavailable("artifact.Sweep", err)
 	}
+	s.usage.sub(h.tenant, s.sizeOf(h.digest))
 	return s.removeUnheldLocked(h.digest)
 }
 

@@ -98,5 +98,6 @@ func (s *Store) Keep(ctx context.Context, digest Digest, body io.Reader, tenants
 			return unavailable("artifact.Keep", err)
 		}
 	}
+	s.usage.forget() // counted anew when somebody asks
 	return unavailable("artifact.Keep", batch.Commit(pebble.Sync))
 }

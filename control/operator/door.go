@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"edged/internal/fault"
 )
@@ -149,6 +150,9 @@ func (d *Door) Serve(w http.ResponseWriter, r *http.Request, caller *Caller) {
 		return
 	}
 	err := d.run(c)
+	if c.begun {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
+	}
 	if c.route.Changes && d.opt.Audit != nil {
 		c.event.Err = err
 		d.opt.Audit(c.event)
