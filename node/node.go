@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/control"
+	"edged/cron"
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/life"
@@ -44,6 +45,7 @@ type Node struct {
 	outbound  *outbound.Client
 	box       *sandbox.Sandbox
 	control   *control.Control
+	cron      *cron.Scheduler
 	router    *router.Router
 	versions  *versions
 	routes    *routes
@@ -64,7 +66,7 @@ func New(opt Options) (*Node, error) {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
-	for _, step := range []func() error{n.openData, n.openStores, n.openListeners, n.openOutbound, n.openSandbox, n.openRouter, n.openControl} {
+	for _, step := range []func() error{n.openData, n.openStores, n.openListeners, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openControl} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -247,6 +249,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
 	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
+	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}

@@ -88,6 +88,7 @@ func (n *Node) usePlan(d *plan.Delta) {
 	n.routes.apply(d)
 	n.versions.apply(d)
 	n.applyConsumers(d)
+	n.applyTriggers(d)
 }
 
 func (n *Node) inspect(ctx context.Context, in control.Inspection) ([]string, error) {

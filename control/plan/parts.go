@@ -112,7 +112,7 @@ func (l look) cron(uid string) *Cron {
 		return nil
 	}
 	return &Cron{UID: r.UID, Tenant: r.Tenant, Space: r.Space, Name: r.Name, Worker: r.Parsed().Worker, Cron: r.Parsed().Cron.String(),
-		Generation: r.Generation}
+		Generation: r.Generation, Since: r.Since}
 }
 
 func (l look) consumer(uid string) *Consumer {

@@ -104,6 +104,7 @@ type Cron struct {
 	Worker     string `json:"worker"`
 	Cron       string `json:"cron"`       // as written; internal/cronexpr reads it
 	Generation uint64 `json:"generation"` // moves with every update, also one that keeps the expression
+	Since      int64  `json:"since"`      // when this generation was settled, Unix ms: it governs minutes that begin from then on
 }
 
 // Consumer takes messages from a queue to a worker.

@@ -33,6 +33,8 @@ const (
 	Reseal     Kind = "reseal"    // the same values under another key
 	SecretsAre Kind = "secrets"   // whether the sealed values of a Resource can still be opened
 	Carry      Kind = "carry"     // which facade sets this program has
+	RecordRuns Kind = "runs"      // matches of cron triggers
+	EndRuns    Kind = "ran"       // runs that are done
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -80,6 +82,7 @@ type Command struct {
 	Reason InputReason      `json:"reason,omitempty"` // of AwaitInput
 
 	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
+	Runs    []Run    `json:"runs,omitempty"`    // of RecordRuns and EndRuns
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }
@@ -129,6 +132,7 @@ type Outcome struct {
 	Inspect   *Inspect // only from Decide: what is still to be found out
 	Plan      bool     // what a node serves may have changed
 	More      bool     // of a sweep: call again
+	Runs      []Run    // of RecordRuns: those that are on record now
 }
 
 // Encode renders a command for the log.

@@ -91,6 +91,7 @@ func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
 	s.resources.Delete(r.UID)
 	s.note(r.UID, r)
 	s.unlist(r)
+	s.forgetRuns(r)
 	s.unpin(r)
 	s.unclaim(r)
 	s.tombs.Set(r.UID, &tombstone{Tenant: r.Tenant, Space: r.Space, Operation: op.ID})

@@ -22,6 +22,7 @@ type entry struct {
 	Replay    *replayRow `json:"replay,omitempty"`
 	Tomb      *tombRow   `json:"tomb,omitempty"`
 	Token     *Token     `json:"token,omitempty"`
+	Runs      *runRow    `json:"runs,omitempty"`
 	End       *int       `json:"end,omitempty"` // number of lines before it: a cut snapshot shows
 }
 
@@ -53,7 +54,7 @@ func (s *State) Freeze() *Frozen {
 	defer s.mu.Unlock()
 	t := s.tables
 	t.resources, t.operations, t.replays = t.resources.Copy(), t.operations.Copy(), t.replays.Copy()
-	t.tombs, t.tokens = t.tombs.Copy(), t.tokens.Copy()
+	t.tombs, t.tokens, t.runs = t.tombs.Copy(), t.tokens.Copy(), t.runs.Copy()
 	return &Frozen{t}
 }
 
@@ -75,6 +76,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	each(f.t.replays, func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
 	each(f.t.tombs, func(uid string, t *tombstone) bool { return put(entry{Tomb: &tombRow{uid, *t}}) })
 	each(f.t.tokens, func(_ string, t *Token) bool { return put(entry{Token: t}) })
+	each(f.t.runs, func(_ string, row *runRow) bool { return put(entry{Runs: row}) })
 	n := lines
 	put(entry{End: &n})
 	return buf.Flush()
@@ -129,6 +131,8 @@ func (s *State) load(e *entry) error {
 		s.tombs.Load(e.Tomb.UID, &t)
 	case e.Token != nil:
 		s.addToken(e.Token)
+	case e.Runs != nil:
+		s.runs.Load(e.Runs.Trigger, e.Runs)
 	}
 	return nil
 }

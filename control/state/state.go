@@ -33,6 +33,7 @@ type tables struct {
 	replays    *btree.Map[string, *replay]    // key(lane, tenant, principal, scope, key)
 	tombs      *btree.Map[string, *tombstone] // UID
 	tokens     *btree.Map[string, *Token]     // id
+	runs       *btree.Map[string, *runRow]    // trigger UID
 
 	names    *btree.Map[string, string] // key(tenant, space, scope, name) to UID
 	tenants  *btree.Map[string, string] // key(tenant, UID) to UID
@@ -55,7 +56,7 @@ func New(drivers form.Table) *State {
 func (t *tables) reset() {
 	*t = tables{
 		resources: new(btree.Map[string, *Resource]), operations: new(btree.Map[string, *Operation]),
-		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]),
+		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]), runs: new(btree.Map[string, *runRow]),
 		names: new(btree.Map[string, string]), tenants: new(btree.Map[string, string]), claims: new(btree.Map[string, string]), listed: new(btree.Map[string, string]),
 		routes: new(btree.Map[string, string]), holders: new(btree.Map[string, Pin]), open: new(btree.Map[string, string]),
 		retained: new(btree.Map[string, string]), hashes: new(btree.Map[string, string]),
@@ -95,6 +96,10 @@ func (s *State) Apply(c *Command) Outcome {
 		s.addToken(c.Token)
 	case RemoveToken:
 		s.removeToken(c.Token)
+	case RecordRuns:
+		return s.recordRuns(c)
+	case EndRuns:
+		s.endRuns(c)
 	case Carry:
 		return Outcome{Plan: s.carry(c)}
 	case UseTokens:
