@@ -95,6 +95,7 @@ func (s *Scheduler) record(ctx context.Context, minute time.Time, matches []Matc
 		if err == nil {
 			s.opt.Metrics.record.Observe(time.Since(minute).Seconds())
 			s.start(recorded)
+			s.opt.Metrics.matches["recorded"].Add(float64(len(recorded)))
 			s.opt.Metrics.matches["unrecorded"].Add(float64(len(matches) - len(recorded)))
 			matches = nil
 			break
@@ -107,7 +108,9 @@ func (s *Scheduler) record(ctx context.Context, minute time.Time, matches []Matc
 		if owed, err := s.opt.Load(ctx); err == nil {
 			doubt = false
 			s.start(owed)
-			matches = s.notOpen(matches)
+			rest := s.notOpen(matches)
+			s.opt.Metrics.matches["recorded"].Add(float64(len(matches) - len(rest)))
+			matches = rest
 		}
 	}
 	s.opt.Metrics.matches["unrecorded"].Add(float64(len(matches)))
@@ -156,7 +159,6 @@ func (s *Scheduler) start(recorded []Match) {
 			return // it stays owed
 		}
 		if s.cal.begin(m) {
-			s.opt.Metrics.matches["recorded"].Inc()
 			s.opt.Metrics.open.Inc()
 			r := s.runs
 			r.all.Go(func() { s.see(r, m) })

@@ -75,6 +75,7 @@ func (s *Scheduler) Trigger(ctx context.Context, uid string) (Match, error) {
 	if len(recorded) == 0 {
 		return Match{}, fault.Newf(fault.Conflict, op, "this minute of %s is on record already", uid)
 	}
+	s.opt.Metrics.matches["recorded"].Inc()
 	s.start(recorded)
 	return recorded[0], nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"edged/internal/testkit"
@@ -184,3 +185,25 @@ func sorted(s string) string {
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
+
+// keysOf counts what is on disk of a queue.
+func keysOf(t *testing.T, s *Store, class byte, uid string) int {
+	t.Helper()
+	num := s.find(uid).num
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: classKey(class, num), UpperBound: classEnd(class, num)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for it.First(); it.Valid(); it.Next() {
+		n++
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func returns(context.Context, *Batch) (Outcome, error) { return Returned, nil }
+
+func throws(context.Context, *Batch) (Outcome, error) { return Threw, errors.New("thrown") }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -253,6 +254,47 @@ func steady(b *testing.B, backlog int) {
 	if first, last := marks[0].Load(), int64(b.Elapsed())-marks[1].Load(); first > 0 && last > 0 {
 		b.ReportMetric(float64(first)/float64(last), "last/first") // speed of the last tenth by that of the first
 	}
+}
+
+// From the call of send to the handler, at 1,000 messages a second whatever the answers take; b.N counts messages.
+func BenchmarkLatency(b *testing.B) {
+	started := make([]time.Time, b.N)
+	took := make([]time.Duration, b.N)
+	var seen atomic.Int64
+	done := make(chan struct{}, 1)
+	s := benchStore(b, func(_ context.Context, batch *Batch) (Outcome, error) {
+		for _, m := range batch.Messages {
+			i := binary.BigEndian.Uint64(m.Body)
+			took[i] = time.Since(started[i])
+		}
+		if seen.Add(int64(len(batch.Messages))) == int64(b.N) {
+			signal(done)
+		}
+		return Returned, nil
+	})
+	var senders sync.WaitGroup
+	runBench(b, s, 16, 10, func() {
+		b.ResetTimer()
+		senders.Go(func() {
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for i := range b.N {
+				<-tick.C
+				body := make([]byte, benchBody)
+				binary.BigEndian.PutUint64(body, uint64(i))
+				started[i] = time.Now()
+				senders.Go(func() {
+					if _, err := s.Send(b.Context(), jobs, Message{Body: body}); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+		})
+	}, done)
+	senders.Wait()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[b.N/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(took[b.N*99/100].Microseconds()), "p99-us")
 }
 
 // How long it takes to open a store of a million messages and to count them; 1,000 of them were in delivery.
