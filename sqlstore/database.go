@@ -115,14 +115,13 @@ func (d *Database) change(ctx context.Context, o op, mode engine.Mode, statement
 		return nil, err
 	}
 	defer db.write.Release(1)
-	if db.writer == nil {
-		if db.writer, err = s.connect(db, false); err != nil {
-			return nil, err
-		}
+	c, err := s.writing(db)
+	if err != nil {
+		return nil, err
 	}
 	began := time.Now()
-	results, err = db.writer.Execute(limited{ctx, began.Add(s.opt.MaxTime)}, mode, statements, meter)
-	s.noteSlow(db, db.writer, o, statements, time.Since(began))
+	results, err = c.Execute(limited{ctx, began.Add(s.opt.MaxTime)}, mode, statements, meter)
+	s.noteSlow(db, c, o, statements, time.Since(began))
 	s.afterWrite(db, err)
 	return results, err
 }

@@ -18,8 +18,8 @@
 //
 // Invariants. A call is durable (fsync) before it is answered and has no effect if it fails. A database has one writing
 // connection, whose users take turns in the order they came; busy is told only after Options.WriteWait. Application code
-// reaches neither the schema's tables nor the ledger. A file named "open" lies beside a database while it is open; finding one
-// there means the last holder died, and the whole file is checked before it is served. A database under a newer epoch
+// reaches neither the schema's tables nor the ledger. A file named "open" lies beside a database while it is open for
+// writing; finding one there means the last writer died, and the whole file is checked before it is served. A database under a newer epoch
 // refuses older handles. No goroutine but Run's caller; a call runs on its caller's.
 //
 // Not here: Resources, references between them, artifacts (control); the JavaScript surface (sandbox). Nothing here copies a

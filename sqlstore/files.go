@@ -21,7 +21,7 @@ const (
 	temporaryDir = "temporary"
 	mainFile     = "main.db"
 	epochFile    = "epoch"
-	openFile     = "open" // there while the database is open: if it is there before, the last holder died
+	openFile     = "open" // there while the database is open for writing: if it is there before, the last writer died
 	format       = 1
 )
 
@@ -79,19 +79,16 @@ func writeEpoch(dir string, epoch uint64) error {
 	return disk.WriteFile(filepath.Join(dir, epochFile), []byte(strconv.FormatUint(epoch, 10)+"\n"), 0o600)
 }
 
-// mark notes durably that the database is open. It returns whether the note was there already.
-func mark(dir string) (unclean bool, err error) {
-	f, err := os.OpenFile(filepath.Join(dir, openFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return true, nil
-	}
+// mark notes durably that the database is open for writing.
+func mark(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, openFile), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := f.Close(); err != nil {
-		return false, err
+		return err
 	}
-	return false, disk.SyncDir(dir)
+	return disk.SyncDir(dir)
 }
 
 func unmark(dir string) error { return os.Remove(filepath.Join(dir, openFile)) }

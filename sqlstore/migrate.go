@@ -142,6 +142,9 @@ func (s *Store) applyFile(ctx context.Context, db *database, files []MigrationFi
 		return err
 	}
 	defer db.write.Release(1)
+	if err := s.mark(db); err != nil {
+		return err
+	}
 	c, err := s.connectScripts(db.dir)
 	if err != nil {
 		return err

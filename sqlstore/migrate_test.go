@@ -118,7 +118,11 @@ func damage(t *testing.T, s *Store, uid, sql string) {
 		t.Fatal(err)
 	}
 	defer s.release(db)
-	if err := db.writer.Scan(t.Context(), engine.Host, sql, nil, func([]codec.Value) error { return nil }); err != nil {
+	c, err := s.writing(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Scan(t.Context(), engine.Host, sql, nil, func([]codec.Value) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

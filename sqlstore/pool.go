@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -39,6 +40,7 @@ type database struct {
 	write   *semaphore.Weighted // 1: first come, first served
 	writer  *engine.Conn        // whoever holds write; nil until needed and after a failure
 	moved   int                 // frames of the write-ahead log at the last checkpoint; whoever holds write
+	marked  bool                // the mark is beside the file; whoever holds write
 
 	read    *semaphore.Weighted
 	readMu  sync.Mutex
@@ -120,7 +122,8 @@ func wait(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// start opens the files. After a holder that died it reads the whole database first, and refuses a damaged one.
+// start looks at the files; connections are opened when they are needed. After a writer that died it reads the whole database
+// first, and refuses a damaged one.
 func (s *Store) start(ctx context.Context, d *database) error {
 	const op = "sqlstore.start"
 	if there, err := exists(mainPath(d.dir)); err != nil || !there {
@@ -131,25 +134,57 @@ func (s *Store) start(ctx context.Context, d *database) error {
 		return codecBackend(op, err)
 	}
 	d.epoch = epoch
-	unclean, err := mark(d.dir)
-	if err != nil {
+	if d.marked, err = exists(filepath.Join(d.dir, openFile)); err != nil {
 		return codecBackend(op, err)
 	}
-	if d.writer, err = s.connect(d, false); err != nil {
-		return err
-	}
-	if unclean {
-		s.opt.Metrics.checked.Inc()
-		whole := limited{context.WithoutCancel(ctx), time.Now().Add(checkTime)} // others wait for it too
-		if err := d.writer.Check(whole, s.large(d)); err != nil {
-			s.damaged(d, err)
-			d.writer.Close()
-			d.writer = nil
+	if d.marked {
+		if err := s.check(ctx, d); err != nil {
 			return err
 		}
 	}
 	s.opt.Metrics.opened.Inc()
 	s.opt.Metrics.open.Inc()
+	return nil
+}
+
+// check reads the whole database, because the last process that wrote to it died. The mark stays until an orderly end.
+func (s *Store) check(ctx context.Context, d *database) error {
+	s.opt.Metrics.checked.Inc()
+	c, err := s.connect(d, false)
+	if err != nil {
+		return err
+	}
+	whole := limited{context.WithoutCancel(ctx), time.Now().Add(checkTime)} // others wait for it too
+	if err := c.Check(whole, s.large(d)); err != nil {
+		s.damaged(d, err)
+		s.closeQuietly(d, c)
+		return err
+	}
+	d.writer = c
+	return nil
+}
+
+// writing returns the writing connection. Before the first one the database is marked. The caller holds write.
+func (s *Store) writing(d *database) (*engine.Conn, error) {
+	if d.writer != nil {
+		return d.writer, nil
+	}
+	err := s.mark(d)
+	if err == nil {
+		d.writer, err = s.connect(d, false)
+	}
+	return d.writer, err
+}
+
+// mark marks the database unless it is. The caller holds write.
+func (s *Store) mark(d *database) error {
+	if d.marked {
+		return nil
+	}
+	if err := mark(d.dir); err != nil {
+		return codecBackend("sqlstore.mark", err)
+	}
+	d.marked = true
 	return nil
 }
 
@@ -236,7 +271,9 @@ func (s *Store) stop(d *database) {
 	for _, c := range d.readers {
 		errs = append(errs, c.Close())
 	}
-	if d.writer == nil && !d.suspect { // a failure closed it: its log may wait to be moved
+	if d.suspect {
+		errs = append(errs, s.mark(d))
+	} else if d.marked && d.writer == nil { // a failure closed it: its log may wait to be moved
 		var err error
 		if d.writer, err = s.connect(d, false); err != nil {
 			errs = append(errs, err)
@@ -246,7 +283,7 @@ func (s *Store) stop(d *database) {
 	d.readers, d.writer = nil, nil
 	s.opt.Metrics.open.Dec()
 	err := errors.Join(errs...)
-	if err == nil && !d.suspect {
+	if err == nil && d.marked && !d.suspect {
 		err = unmark(d.dir)
 	}
 	if err != nil {

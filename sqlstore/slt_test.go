@@ -275,7 +275,10 @@ func (r *sltRun) migrate(rec sltRecord) error {
 		if err != nil {
 			return err
 		}
-		err = db.writer.Scan(context.Background(), engine.Host, "DELETE FROM "+engine.Ledger, nil, func([]codec.Value) error { return nil })
+		c, err := r.s.writing(db)
+		if err == nil {
+			err = c.Scan(context.Background(), engine.Host, "DELETE FROM "+engine.Ledger, nil, func([]codec.Value) error { return nil })
+		}
 		r.s.release(db)
 		if err != nil {
 			return err
