@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"fmt"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -100,4 +101,27 @@ func TestDamagedFile(t *testing.T) {
 	r.fs.Remove(r.blobs.path(d))
 	_, _, err = n.Get(t.Context(), "k", nil)
 	wantName(t, "missing", err, "backend_unavailable")
+}
+
+// A value file stays until the loss of its last name is durable: a crash may bring that name back.
+func TestFileOutlivesAReplacementThatIsNotDurable(t *testing.T) {
+	unsynced := func(o *Options) { o.unsynced, o.BlobGrace = true, 1 }
+	r := newRig(t, unsynced)
+	n := r.space(t, "u1")
+	big := strings.Repeat("1", 300_000)
+	mustPut(t, n, "k", big, PutOptions{})
+	if err := r.commits.sync(); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, n, "k", "two", PutOptions{})
+	r.now += 1000
+	if err := r.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.fs = r.fs.CrashClone(vfs.CrashCloneCfg{})
+	r.Close()
+	r.open(t, unsynced)
+	if got := show(t, r.Namespace("u1"), "k"); got != big {
+		t.Errorf("after the crash: %d bytes", len(got))
+	}
 }
