@@ -7,6 +7,7 @@
 //	reset.go     what a pristine sandbox costs
 //	cold.go      first requests and deploys
 //	memory.go    bytes per idle worker and per live sandbox
+//	control.go   creates, one change, lists and a restart among many Resources
 //	cpu.go       JavaScript kernels beside node
 //
 // Not here: benchmarks of single functions. Those stand beside what they measure.
@@ -30,6 +31,8 @@ type config struct {
 	windows int
 	window  time.Duration
 	binary  string
+
+	resources int
 }
 
 // report collects the lines of the run and the values that have a target.
@@ -54,10 +57,11 @@ func (r *report) target(name string, value, want float64, atMost bool, unit stri
 func main() {
 	var cfg config
 	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
-	flag.StringVar(&cfg.only, "only", "", "one part: hello, reset, cold, deploy, memory, cpu")
+	flag.StringVar(&cfg.only, "only", "", "one part: hello, reset, cold, deploy, memory, control, cpu")
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
+	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.Parse()
 	if *serve != "" {
 		serveFasthttp(*serve)
@@ -78,7 +82,7 @@ type part struct {
 }
 
 func run(ctx context.Context, cfg config) error {
-	parts := []part{{"hello", benchHello}, {"reset", benchReset}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"cpu", benchCPU}}
+	parts := []part{{"hello", benchHello}, {"reset", benchReset}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"control", benchControl}, {"cpu", benchCPU}}
 	if cfg.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == cfg.only }) {
 		return fmt.Errorf("there is no part %q", cfg.only)
 	}

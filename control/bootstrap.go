@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,11 @@ func (c *Control) bootstrap() error {
 		secret := make([]byte, 32)
 		_, _ = rand.Read(secret) // never fails: it ends the program instead
 		if _, err := c.submit(&state.Command{Kind: state.Found, Secret: secret}); err != nil {
+			return err
+		}
+	}
+	if sets := c.opt.facades(); !slices.Equal(sets, c.state.Facades()) {
+		if _, err := c.submit(&state.Command{Kind: state.Carry, Facades: sets}); err != nil {
 			return err
 		}
 	}
@@ -59,6 +65,16 @@ func (c *Control) bootstrapSecret() (string, error) {
 	}
 	secret := newSecret()
 	return secret, fault.Wrap(fault.Unavailable, op, disk.WriteFile(path, []byte(secret+"\n"), 0o600))
+}
+
+// facades returns every facade set that this program carries, ascending; nil if versions are not judged by their set.
+func (o *Options) facades() []string {
+	if o.FacadeSet == "" {
+		return nil
+	}
+	sets := append(slices.Clone(o.FacadeSets), o.FacadeSet)
+	slices.Sort(sets)
+	return slices.Compact(sets)
 }
 
 func newSecret() string { return "edged_" + rand.Text() + rand.Text() }

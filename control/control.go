@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,7 +41,10 @@ type Control struct {
 	secrets    *secrets
 	artifacts  *artifact.Store
 	log        *raftlog.Store
-	raft       *raft.Raft
+	startRaft  func() error // restores the last snapshot and starts the one voter
+	raft       *raft.Raft   // nil before Run
+	saved      *plan.Store
+	last       *plan.Plan // what saved had at the start; the publisher's once Run was called
 	handler    http.Handler
 
 	ready   chan struct{} // closed when the state has caught up
@@ -54,8 +58,8 @@ type Control struct {
 	working map[string]work // Operations in the runner's hands
 }
 
-// Open opens or makes the control state in opt.Dir, which no other process may have open. The state catches up with its
-// log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
+// Open opens or makes the control state in opt.Dir, which no other process may have open. The state is read and catches up with
+// its log in Run; until then Handler answers 503 for all that needs it. A newer format is refused with a Conflict.
 func Open(opt Options) (*Control, error) { return open(opt, form.Builtin()) }
 
 func open(opt Options, drivers form.Table) (*Control, error) {
@@ -74,6 +78,7 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	c.inspect.init(inspectAtOnce)
 	c.plans.init()
 	c.state = state.New(c.drivers)
+	c.state.Track()
 	c.endings.init()
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
 		return nil, err
@@ -89,17 +94,32 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.audit.close())
 	}
+	if err := c.openPlan(filepath.Join(dir, "plan")); err != nil {
+		return nil, errors.Join(err, c.artifacts.Close(), c.audit.close())
+	}
 	if c.handler, err = c.newHandler(); err == nil {
 		err = c.openLog(dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.artifacts.Close(), c.audit.close())
+		return nil, errors.Join(err, c.saved.Close(), c.artifacts.Close(), c.audit.close())
 	}
 	return c, nil
 }
 
-// openLog starts raft with this node as its only voter. The state is restored from the last snapshot here; the entries
-// after it follow once the voter has elected itself.
+// openPlan reads the last plan. One that cannot be read is told and made anew from the state: serving then waits for that.
+func (c *Control) openPlan(dir string) (err error) {
+	if c.saved, err = plan.OpenStore(dir, c.opt.Log); err != nil {
+		return err
+	}
+	if c.last, err = c.saved.Load(); err != nil {
+		c.opt.Log.Error("the last plan cannot be read; serving waits for the control state", "err", err)
+		c.last = plan.New()
+	}
+	return nil
+}
+
+// openLog opens raft's files and finds out whether this node is the voter that they know. Nothing of the state is read here: that
+// takes long for a large one, and serving does not wait for it.
 func (c *Control) openLog(dir string) error {
 	log, err := raftlog.Open(raftlog.Options{Dir: filepath.Join(dir, "log"), Log: c.opt.Log})
 	if err != nil {
@@ -125,28 +145,22 @@ func (c *Control) openLog(dir string) error {
 			return fail("found log", err)
 		}
 	}
-	if c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport); err != nil {
-		return fail("start log", err)
+	reading := *conf
+	reading.NoSnapshotRestoreOnStart = true
+	voters, err := raft.GetConfiguration(&reading, c.machine, log, log, snaps, transport)
+	if err != nil {
+		return fail("read voters", err)
+	}
+	// A log of which this node is no voter would wait for an election for ever.
+	if !slices.ContainsFunc(voters.Servers, func(s raft.Server) bool { return s.ID == conf.LocalID }) {
+		return errors.Join(fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, conf.LocalID), log.Close())
 	}
 	c.log = log
-	if err := c.checkMember(conf.LocalID); err != nil {
-		return errors.Join(err, c.raft.Shutdown().Error(), log.Close())
+	c.startRaft = func() (err error) {
+		c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport)
+		return fault.Wrap(fault.Unavailable, "control.Run", err)
 	}
 	return nil
-}
-
-// checkMember refuses a log of which this node is no voter: it would wait for an election for ever.
-func (c *Control) checkMember(id raft.ServerID) error {
-	voters := c.raft.GetConfiguration()
-	if err := voters.Error(); err != nil {
-		return fault.Wrap(fault.Unavailable, "control.Open", err)
-	}
-	for _, s := range voters.Configuration().Servers {
-		if s.ID == id {
-			return nil
-		}
-	}
-	return fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, id)
 }
 
 // raftConfig has short timeouts: a lone voter hears from nobody, so that waiting only delays its election.
@@ -156,13 +170,13 @@ func raftConfig(id string, snapshotCommands uint64, log hclog.Logger) *raft.Conf
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	conf.CommitTimeout = 5 * time.Millisecond
 	conf.SnapshotThreshold, conf.TrailingLogs = snapshotCommands, snapshotCommands
-	conf.SnapshotInterval = 30 * time.Second
+	conf.SnapshotInterval = 5 * time.Second // with the threshold it bounds what a restart has to apply again
 	conf.Logger = log
 	conf.NoLegacyTelemetry = true
 	return conf
 }
 
-// Run elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
+// Run reads the state, elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
 // is called once.
 func (c *Control) Run(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
@@ -182,6 +196,9 @@ func (c *Control) Run(ctx context.Context) error {
 // catchUp returns when every acknowledged command is in the state and the state is founded.
 func (c *Control) catchUp(ctx context.Context) error {
 	start := time.Now()
+	if err := c.startRaft(); err != nil {
+		return err
+	}
 	for c.raft.State() != raft.Leader {
 		select {
 		case <-ctx.Done():
@@ -220,14 +237,16 @@ func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
 
 // Close frees what Open took. It is called after Run returned.
 func (c *Control) Close() error {
-	err := c.raft.Shutdown().Error()
-	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.artifacts.Close(), c.audit.close()))
+	var err error
+	if c.raft != nil {
+		err = c.raft.Shutdown().Error()
+	}
+	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close(), c.audit.close()))
 }
 
-// LastPlan returns the plan that a node with this data directory served last; nil if there is none. It needs no Control.
-func LastPlan(dataDir string) (*plan.Plan, error) { return plan.Load(planPath(dataDir)) }
-
-func planPath(dataDir string) string { return filepath.Join(dataDir, "control", "plan.json") }
+// LastPlan returns the plan that a node with this data directory served last, an empty one if there is none. It is called before
+// Run; the plan belongs to the caller.
+func (c *Control) LastPlan() *plan.Plan { return c.last.Clone() }
 
 func (c *Control) newHandler() (http.Handler, error) {
 	door, err := c.newDoor()
@@ -235,7 +254,7 @@ func (c *Control) newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	return api.New(api.Options{
-		State: c.state, Drivers: c.drivers, Origin: c.opt.ControlOrigin,
+		State: c.state, Drivers: c.drivers.Offered(c.opt.has), Origin: c.opt.ControlOrigin,
 		MaxRequestBytes: c.opt.MaxRequestBytes, MaxPageSize: c.opt.MaxPageSize, ReplayWindow: c.opt.ReplayWindow,
 		Ready: c.Ready, Mutate: c.mutate, Preview: c.preview, Replenish: c.replenish,
 		Used: c.used.note, Refused: c.audit.refusal, RequestRate: c.opt.RequestRate, RequestBurst: 2 * c.opt.RequestRate, Operator: door,

@@ -41,8 +41,9 @@ type node struct {
 	token string
 	stop  func()
 
-	mu    sync.Mutex
-	plans []*plan.Plan
+	mu     sync.Mutex
+	plan   *plan.Plan // what the deltas lead to
+	handed int        // deltas so far
 }
 
 // startNode opens a Control in dir and waits until it is ready. change may alter the options.
@@ -58,11 +59,7 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
 		Inspect: exportsByText,
-		OnPlan: func(p *plan.Plan) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.plans = append(n.plans, p)
-		},
+		OnPlan:  n.onPlan,
 	}
 	if change != nil {
 		change(&opt)
@@ -71,7 +68,7 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.c = c
+	n.c, n.plan = c, c.LastPlan()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits
@@ -116,12 +113,19 @@ func exportsByText(_ context.Context, in Inspection) ([]string, error) {
 	return nil, errors.New("no entrypoint")
 }
 
-func (n *node) lastPlan() *plan.Plan {
-	n.t.Helper()
-	n.poll(func() bool { n.mu.Lock(); defer n.mu.Unlock(); return len(n.plans) > 0 }) // the first one follows the start
+func (n *node) onPlan(d *plan.Delta) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.plans[len(n.plans)-1]
+	n.plan.Apply(d)
+	n.handed++
+}
+
+func (n *node) lastPlan() *plan.Plan {
+	n.t.Helper()
+	n.poll(func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.handed > 0 }) // the first one follows the start
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.plan.Clone()
 }
 
 // answer is a response that was read.

@@ -8,6 +8,7 @@
 //	inspect.go    a bundle's module graph, handed out for evaluation
 //	runner.go     Operations with effects outside the state
 //	effects.go    those effects: artifacts, the retirement of a deployment
+//	store.go      the stores of data Resources, as the runner sees them
 //	turns.go      who may have modules evaluated next
 //	secrets.go    private inputs: sealing, comparing, opening; waiting for them
 //	rotate.go     rotation of the node key
@@ -15,7 +16,7 @@
 //	operators.go  the calls of operators; tokens.go: tokens and their last use
 //	backup.go     a backup while the node serves; restore.go: an empty node made of one
 //	endings.go    the short wait for an Operation that ends at once
-//	publish.go    from state to plan to node
+//	publish.go    from what changed in the state to what changes in the plan, to disk and node
 //	bootstrap.go  first start: secrets and the bootstrap token
 //	metrics.go    metrics
 //	raftlogger.go raft's lines as records of ours

@@ -11,7 +11,9 @@ import (
 	"edged/internal/fault"
 )
 
-var artifactKinds = map[string]artifact.Kind{"WorkerBundle": artifact.Worker, "StaticAssetBundle": artifact.Assets}
+var artifactKinds = map[string]artifact.Kind{
+	"WorkerBundle": artifact.Worker, "StaticAssetBundle": artifact.Assets, "SQLiteMigrationSet": artifact.Migrations,
+}
 
 // effect does what an Operation has to do outside the state and returns how it ended; an error means that it must be
 // tried again. Every effect may be done any number of times.
@@ -28,6 +30,8 @@ func (c *Control) effect(ctx context.Context, op *state.Operation) (*state.Comma
 		return &state.Command{OK: true}, nil
 	case r.Driver().ArtifactKind != "":
 		return c.acquire(ctx, r)
+	case r.Driver().Store != "":
+		return c.storeEffect(ctx, op, r)
 	case r.Driver().Role == rules.Deployment && op.Action == form.Delete:
 		return c.retire(ctx, r)
 	}

@@ -47,9 +47,9 @@ type Options struct {
 	// export has, in the order fetch, scheduled, queue. Its named errors (module_not_found …) reach the caller of the
 	// API. nil refuses every version with code.
 	Inspect func(ctx context.Context, in Inspection) (exported []string, err error)
-	// OnPlan is called, one call at a time, with each plan that differs from the one before; it returns when the plan
-	// is in use. nil ignores plans.
-	OnPlan func(*plan.Plan)
+	// OnPlan is called, one call at a time, with what each plan changes in the one before, the first time in LastPlan; it returns
+	// when the plan is in use. nil ignores plans.
+	OnPlan func(*plan.Delta)
 	// InUse reports whether invocations of a version are still running. nil means none ever are.
 	InUse func(versionUID string) bool
 	// Retire returns when every context of the versions has physically ended; it is called while a deployment is being
@@ -58,14 +58,21 @@ type Options struct {
 
 	// Profile are limits of other rooms, for the documentation that discovery leads to.
 	Profile []api.ProfileRow
+	// Stores are the stores of this node by kind: kv, objects, sql and queue. Forms of a kind that is absent are not supported.
+	Stores map[string]Store
+	// ServiceBindings says that workers can call each other here; otherwise a version with service bindings is refused.
+	ServiceBindings bool
+
+	// FacadeSet identifies what this program offers to workers; a new version is sealed with it (worker-version §9). FacadeSets are
+	// the others that it still carries. A version of any other set is not ready and cannot be selected, and nothing seals it
+	// anew. "" judges no version by its set.
+	FacadeSet  string
+	FacadeSets []string
+
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
 	BackupFiles []string
 	// Rooms are the operators' calls of other rooms; "control" is taken.
 	Rooms []operator.Room
-
-	// FacadeSet identifies what this program offers to workers; a new version keeps it (worker-version §9). It is recorded
-	// and handed on in plans; that a version of another set is not ready any more is not judged yet.
-	FacadeSet string
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
 	Log     *slog.Logger // nil discards

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -43,27 +42,20 @@ func (p *published) reach(ctx context.Context, index uint64) error {
 	}
 }
 
-// publish derives a plan after each change that may alter it, keeps it on disk and hands it to the node if it differs
-// from the one before. Changes that come while a plan is being taken into use share the next one.
+// publish finds what each change alters in the plan, keeps that on disk and hands it to the node. Changes that come while a plan
+// is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before.
 func (c *Control) publish(ctx context.Context) {
-	var last []byte
-	signal(c.machine.changed) // the first plan after a start is always handed over
-	for {
+	deriver := plan.NewDeriver(c.state, c.last)
+	signal(c.machine.changed)
+	for first := true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.machine.changed:
 		}
 		index := c.machine.planned.Load() // read first: the plan then holds at least this
-		p := plan.Derive(c.state, index)
-		encoded, content, err := p.Encode()
-		if err != nil {
-			c.opt.Log.Error("plan does not render", "err", err)
-			continue
-		}
-		if !bytes.Equal(content, last) {
-			last = content
-			c.hand(p, encoded)
+		if d := deriver.Next(index); first || !d.Empty() {
+			c.hand(d, deriver.Plan())
 		}
 		c.plans.set(index)
 	}
@@ -71,13 +63,13 @@ func (c *Control) publish(ctx context.Context) {
 
 // hand saves a plan and gives it to the node. A plan that cannot be saved is served all the same: the node is then only
 // worse off after a restart without control.
-func (c *Control) hand(p *plan.Plan, encoded []byte) {
-	if err := plan.SaveEncoded(planPath(c.opt.Dir), encoded); err != nil {
+func (c *Control) hand(d *plan.Delta, now *plan.Plan) {
+	if err := c.saved.Save(d, now); err != nil {
 		c.opt.Log.Error("plan was not saved", "err", err)
 	}
 	c.opt.Metrics.plans.Inc()
 	if c.opt.OnPlan != nil {
-		c.opt.OnPlan(p)
+		c.opt.OnPlan(d)
 	}
 }
 

@@ -48,6 +48,9 @@ func TestAcknowledgedSurvivesAbruptEnd(t *testing.T) {
 	before := n.lastPlan()
 
 	m := startNode(t, n.crashCopy(), nil)
+	if !samePlan(t, before, m.c.LastPlan()) {
+		t.Error("the plan on disk differs")
+	}
 	if m.token != n.token {
 		t.Error("the bootstrap token changed")
 	}
@@ -67,10 +70,6 @@ func TestAcknowledgedSurvivesAbruptEnd(t *testing.T) {
 	after := m.lastPlan()
 	if !samePlan(t, before, after) {
 		t.Error("the plan after the restart differs")
-	}
-	saved, err := LastPlan(m.dir)
-	if err != nil || !samePlan(t, saved, after) {
-		t.Errorf("the plan on disk differs: %v", err)
 	}
 }
 
@@ -144,7 +143,7 @@ func TestDeploymentDeleteGoesOnAfterRestart(t *testing.T) {
 	if got := <-entered; !slices.Equal(got, all) {
 		t.Errorf("retires %v, want every version of the worker, %v", got, all)
 	}
-	if p := n.lastPlan(); p.Workers[0].Deployment != "" {
+	if p := n.lastPlan(); p.Workers[w].Deployment != "" {
 		t.Error("contexts are retired before the plan closed selection")
 	}
 	if op := n.do("GET", root+"/operations/"+id, nil); op.text(t, "status") != "running" || op.text(t, "effect") != "unknown" {
@@ -212,10 +211,10 @@ func TestPlansAreHandedOverOnce(t *testing.T) {
 	w := n.made(form.ModuleWorkerURL, "web", spec{})
 	v := n.version(w, "v", "fetch")
 	d := n.made(form.WorkerDeploymentURL, "d", weighted(w, v, 10000))
-	if p := n.lastPlan(); p.Workers[0].Deployment != d {
+	if p := n.lastPlan(); p.Workers[w].Deployment != d {
 		t.Fatal("the create answered before its plan was in use")
 	}
-	count := func() int { n.mu.Lock(); defer n.mu.Unlock(); return len(n.plans) }
+	count := func() int { n.mu.Lock(); defer n.mu.Unlock(); return n.handed }
 	before := count()
 	n.succeeded(n.put(d, weighted(w, v, 10000)))
 	n.succeeded(n.put(w, spec{}))
@@ -224,8 +223,8 @@ func TestPlansAreHandedOverOnce(t *testing.T) {
 	}
 	v2 := n.version(w, "v2", "fetch")
 	n.succeeded(n.put(d, weighted(w, v, 1, v2, 9999)))
-	if p := n.lastPlan(); fmt.Sprint(p.Workers[0].Weights) != fmt.Sprint([]plan.Weight{{Version: v, Weight: 1}, {Version: v2, Weight: 9999}}) {
-		t.Errorf("weights are %v", p.Workers[0].Weights)
+	if p := n.lastPlan(); fmt.Sprint(p.Workers[w].Weights) != fmt.Sprint([]plan.Weight{{Version: v, Weight: 1}, {Version: v2, Weight: 9999}}) {
+		t.Errorf("weights are %v", p.Workers[w].Weights)
 	}
 }
 
@@ -249,14 +248,14 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(Options{Dir: n.dir, ControlOrigin: origin}); err == nil {
 		t.Error("a newer format is opened")
 	}
-	if err := os.WriteFile(filepath.Join(n.dir, "control", "plan.json"), []byte(`{"format":99}`), 0o600); err != nil {
+	if err := os.WriteFile(format, []byte("control 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LastPlan(n.dir); fault.CodeOf(err) != fault.Conflict {
-		t.Errorf("a newer plan gives %v", err)
+	if err := os.WriteFile(filepath.Join(n.dir, "control", "plan", "format"), []byte("plan 99\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if p, err := LastPlan(t.TempDir()); p != nil || err != nil {
-		t.Errorf("no plan gives %v %v", p, err)
+	if _, err := Open(Options{Dir: n.dir, ControlOrigin: origin}); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("a newer plan gives %v", err)
 	}
 }
 
@@ -373,8 +372,8 @@ func TestIsVerdict(t *testing.T) {
 func TestSelectionIsClosedBeforeRetirement(t *testing.T) {
 	var closed, early atomic.Bool
 	n := startNode(t, t.TempDir(), func(o *Options) {
-		o.OnPlan = func(p *plan.Plan) {
-			if len(p.Workers) > 0 && p.Workers[0].Deployment == "" {
+		o.OnPlan = func(d *plan.Delta) {
+			if w := d.Workers.Put; len(w) > 0 && w[0].Deployment == "" {
 				pause(context.Background(), 20*time.Millisecond) // a node takes its time to take a plan into use
 				closed.Store(true)
 			} else {

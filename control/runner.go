@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"edged/control/form"
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
@@ -51,11 +52,21 @@ func (c *Control) runOperations(ctx context.Context) {
 	}
 }
 
-// work is one Operation in the runner's hands. Artifacts and retirements have places of their own: a retirement may wait
-// for streams to end, and must not keep bytes from being fetched.
+// work is one Operation in the runner's hands. Artifacts, each kind of store and retirements have places of their own: a
+// retirement may wait for streams to end, a store may be out of order, and neither must keep the others from their work.
 type work struct {
 	tenant string
-	fetch  bool
+	kind   string
+}
+
+func kindOfWork(d *form.Driver) string {
+	switch {
+	case d.ArtifactKind != "":
+		return "artifact"
+	case d.Store != "":
+		return d.Store
+	}
+	return "retirement"
 }
 
 // take claims an Operation for one job; false if it has one already, or if its places are taken: Options.MaxOperations
@@ -65,7 +76,7 @@ func (c *Control) take(op *state.Operation) bool {
 	if r == nil || op.Status == state.Waiting {
 		return false // it ended since, or nothing can be done for it
 	}
-	w := work{op.Tenant, r.Driver().ArtifactKind != ""}
+	w := work{op.Tenant, kindOfWork(r.Driver())}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, taken := c.working[op.ID]; taken {
@@ -73,7 +84,7 @@ func (c *Control) take(op *state.Operation) bool {
 	}
 	all, own := 0, 0
 	for _, other := range c.working {
-		if other.fetch == w.fetch {
+		if other.kind == w.kind {
 			all++
 			if other.tenant == w.tenant {
 				own++
@@ -122,6 +133,9 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 			}
 		} else {
 			c.opt.Log.Warn("operation has to be tried again", "operation", op.ID, "err", err)
+			if wait == firstRetry { // the outcome is open until the effect was done again
+				c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID})
+			}
 		}
 		if !pause(ctx, wait/2+rand.N(wait/2)) {
 			return

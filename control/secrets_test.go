@@ -46,7 +46,7 @@ func (n *node) unseal(uid string) map[string]string {
 	n.t.Helper()
 	for _, v := range n.lastPlan().Versions {
 		if v.UID == uid {
-			values, err := n.c.Secrets(&v)
+			values, err := n.c.Secrets(v)
 			if err != nil {
 				n.t.Fatal(err)
 			}
@@ -249,11 +249,11 @@ func TestLostNodeKey(t *testing.T) {
 	if len(conds) != 1 || conds[0].(map[string]any)["status"] != "Unknown" || conds[0].(map[string]any)["reason"] != "DependencyMissing" {
 		t.Errorf("hostConditions are %v", conds)
 	}
-	for i, pv := range n.lastPlan().Versions {
+	for _, pv := range n.lastPlan().Versions {
 		if pv.UID == v && pv.Ready {
 			t.Error("the plan has it ready")
 		}
-		if _, err := n.c.Secrets(&n.lastPlan().Versions[i]); pv.UID == v && err == nil {
+		if _, err := n.c.Secrets(pv); pv.UID == v && err == nil {
 			t.Error("its values open")
 		}
 	}

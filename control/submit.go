@@ -139,7 +139,9 @@ func (c *Control) stamp(cmd *state.Command) {
 			cmd.Proven = c.provable(cmd.Actor.Tenant, spec.Hostname)
 		}
 	}
+	cmd.Withheld = driver.Store != "" && !c.opt.has(driver.Store)
 	if driver.Role == rules.Version {
+		cmd.Withheld = !c.opt.ServiceBindings
 		cmd.Sealed = c.opt.FacadeSet
 		cmd.InUse = cmd.Kind == state.DeleteResource && c.opt.InUse != nil && c.opt.InUse(cmd.UID)
 	}

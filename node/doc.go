@@ -5,12 +5,13 @@
 //	listen.go     the four listeners
 //	wire.go       both sides of every seam
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
+//	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
 //	restore.go    the data directory of an empty node, made of a backup
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority
 //
-// Invariants: a plan that fails to load leaves the old one serving; a room is closed only after everything above it ended.
+// Invariants: a version is in use until the end of its contexts is confirmed; a plan that fails to load leaves the old one serving; a room is closed only after everything above it ended.
 //
 // Not here: any decision about requests, workers or Resources. Rooms make those.
 package node

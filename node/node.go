@@ -21,6 +21,8 @@ import (
 	"edged/node/certs"
 	"edged/router"
 	"edged/sandbox"
+	"edged/sandbox/outbound"
+	"edged/sandbox/prelude"
 )
 
 // Node is one edge node in this process. New takes what it needs, Run serves; use it once.
@@ -38,12 +40,15 @@ type Node struct {
 
 	operatorCerts *certs.Dir // nil without --tls-dir
 
-	box      *sandbox.Sandbox
-	control  *control.Control
-	router   *router.Router
-	versions *versions
-	routes   *routes
-	id       string
+	stores    stores
+	outbound  *outbound.Client
+	box       *sandbox.Sandbox
+	control   *control.Control
+	router    *router.Router
+	versions  *versions
+	routes    *routes
+	consumers consumers
+	id        string
 
 	stopLoading context.CancelFunc
 	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
@@ -59,7 +64,7 @@ func New(opt Options) (*Node, error) {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
-	for _, step := range []func() error{n.openData, n.openListeners, n.openSandbox, n.openRouter, n.openControl} {
+	for _, step := range []func() error{n.openData, n.openStores, n.openListeners, n.openOutbound, n.openSandbox, n.openRouter, n.openControl} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -143,6 +148,7 @@ func (n *Node) openSandbox() (err error) {
 		MaxWallEvents:  n.opt.MaxWallEvents,
 		MaxMemoryBytes: n.opt.MaxMemory,
 		Isolation:      isolation,
+		Fetch:          n.outbound,
 		Console:        consoleTo(n.log),
 		Log:            n.log,
 		Metrics:        sandbox.NewMetrics(n.registry),
@@ -181,7 +187,8 @@ func (n *Node) openRouter() (err error) {
 func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
-	n.versions = newVersions(loading, n.box, n.openBlob, n.unseal, n.router.Publish, n.log)
+	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
+	n.versions.facades = prelude.Digest() // also of a last plan from another program, before control has judged it
 	opt, err := n.controlOptions()
 	if err != nil {
 		return err
@@ -189,10 +196,7 @@ func (n *Node) openControl() (err error) {
 	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
-	last, err := control.LastPlan(n.opt.DataDir)
-	if err != nil {
-		n.log.Warn("the last plan cannot be read; serving waits for the control room", "err", err)
-	} else if last != nil {
+	if last := n.control.LastPlan().Delta(); !last.Empty() {
 		n.usePlan(last) // serving does not wait for the control room
 	}
 	return nil
@@ -211,6 +215,7 @@ func (n *Node) closeOpened() error {
 		errs = append(errs, n.box.Close())
 	}
 	closeAll(n.bound)
+	errs = append(errs, n.stores.close())
 	if n.lock != nil {
 		errs = append(errs, n.lock.Release())
 	}
@@ -227,6 +232,9 @@ func (n *Node) Run(ctx context.Context) error {
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
+	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
+	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
+	parts.Push(life.Part{Name: "outbound", Close: func() error { n.outbound.Close(); return nil }})
 	if n.operatorCerts != nil {
 		parts.Push(life.Part{Name: "certificates", Run: n.operatorCerts.Run})
 	}
@@ -238,6 +246,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.versions.drain(rest)
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
+	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
 	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}

@@ -45,6 +45,7 @@ type Options struct {
 	MaxWallEvents  time.Duration // 0 means 15 min
 	MaxMemory      int64         // bytes of one sandbox, 0 means 128 MiB
 	Isolation      string        // "" means request; or worker
+	Egress         string        // what fetch may reach: "" means public; or none, or the name of a file of rules
 	MaxInflight    int           // 0 means from cores and memory
 	MaxQueue       int           // 0 means from MaxInflight
 	MaxRequestBody int64         // 0 means 100 MiB
@@ -133,6 +134,9 @@ func (o Options) withDefaults() (Options, error) {
 	case "request", "worker":
 	default:
 		bad("--isolation: %q is neither request nor worker", o.Isolation)
+	}
+	if _, err := egressOptions(o.Egress); err != nil {
+		bad("--egress: %w", err)
 	}
 	if o.Role == "" {
 		o.Role = "control,edge"

@@ -16,6 +16,7 @@ import (
 	"edged/control/plan"
 	"edged/router/table"
 	"edged/sandbox"
+	"edged/sandbox/binding"
 )
 
 // deleteGrace is how long work that already runs may go on once its deployment's deletion has closed the door to new
@@ -31,24 +32,37 @@ const openAtOnce = 2
 // versions is what of the plan is loaded here. apply is called by one goroutine at a time, the rest by any.
 type versions struct {
 	box     *sandbox.Sandbox
-	open    func(sha256 string) (io.ReadCloser, error)     // bytes by digest
-	secrets func(*plan.Version) (map[string]string, error) // values of sensitive variables
+	open    func(sha256 string) (io.ReadCloser, error)                        // bytes by digest
+	env     func(*plan.Version) ([]binding.Binding, map[string]string, error) // bindings and secrets
+	run     func(*plan.Version, *plan.Bundle) (code, error)                   // runInSandbox; tests put another in its place
 	publish func(*table.Table)
+	byUID   sync.Map // workers as they are served, *table.Worker by UID
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
+	facades string          // the set that this program carries; a version of another one is not run
 
 	retirements sync.WaitGroup
+
+	serving serving // apply's alone
 
 	mu       sync.Mutex // guards the maps below
 	loaded   map[string]*loadedVersion
 	retiring map[string]*retirement
 }
 
+// code is a version's code as the sandbox runs it.
+type code interface {
+	table.Handler
+	// Retire takes nothing new and returns nil when every context has physically ended; what still runs when ctx is done is stopped.
+	Retire(ctx context.Context) error
+}
+
 // loadedVersion is one version of the plan as it is served here.
 type loadedVersion struct {
 	route *table.Version
-	code  *sandbox.Version // nil for a static-only version, and for one that could not be opened
-	err   error            // why it could not; it is tried again with the next plan
+	code  code  // nil for a static-only version, and for one that could not be opened
+	ready bool  // as the plan said when it was opened
+	err   error // why it could not; it is tried again with the next plan
 }
 
 // retirement is a version on its way out.
@@ -57,94 +71,58 @@ type retirement struct {
 	done  chan struct{}      // closed when every context has physically ended
 }
 
-func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), secrets func(*plan.Version) (map[string]string, error),
+func newVersions(base context.Context, box *sandbox.Sandbox, open func(string) (io.ReadCloser, error), env func(*plan.Version) ([]binding.Binding, map[string]string, error),
 	publish func(*table.Table), log *slog.Logger) *versions {
-	return &versions{box: box, open: open, secrets: secrets, publish: publish, log: log, base: base,
+	v := &versions{box: box, open: open, env: env, publish: publish, log: log, base: base, serving: newServing(),
 		loaded: map[string]*loadedVersion{}, retiring: map[string]*retirement{}}
-}
-
-// apply makes p what this node serves: it opens what is new, swaps the routing table, and retires what was dropped. A
-// version that cannot be opened answers 503 and never keeps the others from changing.
-func (v *versions) apply(p *plan.Plan) {
-	wanted := wantedVersions(p)
-	v.openMissing(wanted)
-	v.mu.Lock()
-	tbl, err := buildTable(p, v.loaded)
-	v.mu.Unlock()
-	if err != nil {
-		v.log.Error("plan not applied; the one before goes on serving", "err", err, "index", p.Index)
-		return
-	}
-	v.publish(tbl)
-	v.retireUnwanted(wanted)
-}
-
-// wantedVersions returns the versions that an active deployment weights.
-func wantedVersions(p *plan.Plan) map[string]*plan.Version {
-	wanted := map[string]*plan.Version{}
-	for _, w := range p.Workers {
-		for _, weight := range w.Weights {
-			wanted[weight.Version] = nil
-		}
-	}
-	for i := range p.Versions {
-		if _, ok := wanted[p.Versions[i].UID]; ok {
-			wanted[p.Versions[i].UID] = &p.Versions[i]
-		}
-	}
-	return wanted
-}
-
-func (v *versions) openMissing(wanted map[string]*plan.Version) {
-	var opening sync.WaitGroup
-	slots := make(chan struct{}, openAtOnce)
-	for _, uid := range slices.Sorted(maps.Keys(wanted)) {
-		pv := wanted[uid]
-		v.mu.Lock()
-		have := v.loaded[uid]
-		v.mu.Unlock()
-		if pv == nil || have != nil && have.err == nil {
-			continue
-		}
-		slots <- struct{}{} // freed by an opening that always ends: loading has limits of its own
-		opening.Go(func() {
-			defer func() { <-slots }()
-			lv := v.load(pv)
-			if lv.err != nil {
-				v.log.Error("version cannot run here", "version", pv.UID, "worker", pv.Worker, "err", lv.err)
-			}
-			v.mu.Lock()
-			v.loaded[pv.UID] = lv
-			v.mu.Unlock()
-		})
-	}
-	opening.Wait()
+	v.run = v.runInSandbox
+	return v
 }
 
 func (v *versions) load(pv *plan.Version) *loadedVersion {
-	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}}
-	if a := pv.Assets; a != nil {
-		lv.route.Assets = v.assets(a)
-		lv.route.RunWorkerFirst, lv.route.SPA = a.RunWorkerFirst, a.SPA
-	}
-	if pv.Bundle == nil {
+	lv := &loadedVersion{route: &table.Version{UID: pv.UID, HasFetch: slices.Contains(pv.Handlers, "fetch")}, ready: pv.Ready}
+	if !pv.Ready || v.facades != "" && pv.Sealed != "" && pv.Sealed != v.facades {
+		lv.err = errNotReady
 		return lv
 	}
-	var secrets map[string]string
-	graph, err := v.graph(pv.Bundle)
-	if err == nil {
-		secrets, err = v.secrets(pv)
+	if a := pv.Assets; a != nil {
+		bundle := v.serving.plan.Bundles[a.Bundle]
+		if bundle == nil {
+			lv.err = errNoBundle
+			return lv
+		}
+		lv.route.Assets = v.assets(bundle)
+		lv.route.RunWorkerFirst, lv.route.SPA = a.RunWorkerFirst, a.SPA
 	}
-	if err == nil {
-		lv.code, err = v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
-			Handlers: pv.Handlers, Vars: pv.Vars, Secrets: secrets, SourceDigest: pv.Bundle.SHA256})
+	if pv.Bundle == "" {
+		return lv
 	}
+	bundle := v.serving.plan.Bundles[pv.Bundle]
+	if bundle == nil {
+		lv.err = errNoBundle
+		return lv
+	}
+	code, err := v.run(pv, bundle)
 	if err != nil {
 		lv.err = fmt.Errorf("open version: %w", err)
 		return lv
 	}
-	lv.route.Handler = lv.code
+	lv.code, lv.route.Handler = code, code
 	return lv
+}
+
+// runInSandbox opens the code of a version.
+func (v *versions) runInSandbox(pv *plan.Version, bundle *plan.Bundle) (code, error) {
+	graph, err := v.graph(bundle)
+	if err != nil {
+		return nil, err
+	}
+	bindings, secrets, err := v.env(pv)
+	if err != nil {
+		return nil, err
+	}
+	return v.box.Open(v.base, sandbox.Spec{UID: pv.UID, Tenant: pv.Tenant, Worker: pv.Worker, Graph: graph,
+		Handlers: pv.Handlers, Vars: pv.Vars, Secrets: secrets, Bindings: bindings, SourceDigest: bundle.SHA256})
 }
 
 // graph reads the modules of a bundle. Their sizes were checked when the bundle was verified; their digests are again.
@@ -176,7 +154,7 @@ func (v *versions) read(f plan.File) ([]byte, error) {
 	return body, nil
 }
 
-func (v *versions) assets(a *plan.Assets) table.Assets {
+func (v *versions) assets(a *plan.Bundle) table.Assets {
 	out := make(table.Assets, len(a.Files))
 	for _, f := range a.Files {
 		out[f.Path] = &table.Asset{MediaType: f.MediaType, Size: f.Size,
@@ -185,22 +163,9 @@ func (v *versions) assets(a *plan.Assets) table.Assets {
 	return out
 }
 
-// retireUnwanted sends every loaded version that is not wanted on its way out.
-func (v *versions) retireUnwanted(wanted map[string]*plan.Version) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for uid, lv := range v.loaded {
-		if _, ok := wanted[uid]; ok {
-			continue
-		}
-		delete(v.loaded, uid)
-		if lv.code != nil {
-			v.retireLocked(uid, lv.code)
-		}
-	}
-}
-
-func (v *versions) retireLocked(uid string, code *sandbox.Version) {
+// retireLocked owns a version until its contexts have ended: what runs may go on for the drain limit. A version whose end is not
+// confirmed stays in use for good; only the end of this process proves it then.
+func (v *versions) retireLocked(uid string, code code) {
 	ctx, cancel := context.WithTimeout(v.base, drainLimit)
 	r := &retirement{hurry: cancel, done: make(chan struct{})}
 	before := v.retiring[uid] // a version may be dropped, taken back and dropped again
@@ -208,11 +173,16 @@ func (v *versions) retireLocked(uid string, code *sandbox.Version) {
 	v.retirements.Go(func() { // ends with Retire, which ctx bounds; close waits for it
 		defer cancel()
 		if err := code.Retire(ctx); err != nil {
-			v.log.Error("version not retired", "version", uid, "err", err)
+			v.log.Error("the end of a version is not confirmed; it cannot be deleted before a restart", "version", uid, "err", err)
+			return
 		}
 		if before != nil {
 			before.hurry()
-			<-before.done
+			select {
+			case <-before.done:
+			case <-v.base.Done():
+				return
+			}
 		}
 		v.mu.Lock()
 		if v.retiring[uid] == r {
@@ -308,25 +278,7 @@ func (v *versions) close() error {
 // the original.
 var errAltered = errors.New("the bytes on the disk do not have their digest")
 
-var errNoVersion = errors.New("a weighted version is not in the plan")
-
-// buildTable turns a plan into the router's table.
-func buildTable(p *plan.Plan, loaded map[string]*loadedVersion) (*table.Table, error) {
-	workers := make(map[string]*table.Worker, len(p.Workers))
-	for _, w := range p.Workers {
-		tw := &table.Worker{UID: w.UID}
-		for _, weight := range w.Weights {
-			lv := loaded[weight.Version]
-			if lv == nil {
-				return nil, fmt.Errorf("worker %s: %w: %s", w.UID, errNoVersion, weight.Version)
-			}
-			tw.Versions = append(tw.Versions, table.Weighted{Version: lv.route, Weight: weight.Weight})
-		}
-		workers[w.UID] = tw
-	}
-	hosts := make(map[string]*table.Worker, len(p.Hosts))
-	for _, h := range p.Hosts {
-		hosts[h.Name] = workers[h.Worker]
-	}
-	return table.Build(hosts)
-}
+var (
+	errNotReady = errors.New("the version is not ready")
+	errNoBundle = errors.New("a bundle of the version is not in the plan")
+)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync/atomic"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -45,6 +45,8 @@ func (n *Node) controlOptions() (control.Options, error) {
 		ArtifactOrigins:     n.opt.ArtifactOrigins,
 		Inspect:             n.inspect,
 		OnPlan:              n.onPlan,
+		Stores:              n.stores.forControl(),
+		ServiceBindings:     true,
 		Space:               n.space,
 		InUse:               n.versions.inUse,
 		Retire:              n.versions.retire,
@@ -71,9 +73,9 @@ func (n *Node) profile() []api.ProfileRow {
 	}
 }
 
-// onPlan takes a plan of the control room into use. It is called by one goroutine at a time.
-func (n *Node) onPlan(p *plan.Plan) {
-	n.usePlan(p)
+// onPlan takes the next plan of the control room into use. It is called by one goroutine at a time.
+func (n *Node) onPlan(d *plan.Delta) {
+	n.usePlan(d)
 	select {
 	case <-n.planned:
 	default:
@@ -81,9 +83,10 @@ func (n *Node) onPlan(p *plan.Plan) {
 	}
 }
 
-func (n *Node) usePlan(p *plan.Plan) {
-	n.routes.set(p)
-	n.versions.apply(p)
+func (n *Node) usePlan(d *plan.Delta) {
+	n.routes.apply(d)
+	n.versions.apply(d)
+	n.applyConsumers(d)
 }
 
 func (n *Node) inspect(ctx context.Context, in control.Inspection) ([]string, error) {
@@ -107,30 +110,29 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 	return blob.File, nil // an *os.File, which the router sends without a copy
 }
 
-// unseal opens the sensitive variables of a version of the plan.
-func (n *Node) unseal(v *plan.Version) (map[string]string, error) { return n.control.Secrets(v) }
-
 // routes is the set of names that the plan routes, for the certificates of the public listener. Safe for concurrent use.
 type routes struct {
-	names atomic.Pointer[map[string]struct{}]
+	mu    sync.RWMutex // guards the field below; taken for handshakes, not for requests
+	names map[string]struct{}
 }
 
-func newRoutes() *routes {
-	r := &routes{}
-	r.set(&plan.Plan{})
-	return r
-}
+func newRoutes() *routes { return &routes{names: map[string]struct{}{}} }
 
-func (r *routes) set(p *plan.Plan) {
-	names := make(map[string]struct{}, len(p.Hosts))
-	for _, h := range p.Hosts {
-		names[h.Name] = struct{}{}
+func (r *routes) apply(d *plan.Delta) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range d.Hosts.Put {
+		r.names[h.Name] = struct{}{}
 	}
-	r.names.Store(&names)
+	for _, name := range d.Hosts.Gone {
+		delete(r.names, name)
+	}
 }
 
 func (r *routes) has(name string) bool {
-	_, ok := (*r.names.Load())[name]
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, ok := r.names[name]
 	return ok
 }
 

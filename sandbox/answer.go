@@ -8,12 +8,13 @@ import (
 	"edged/sandbox/event"
 )
 
-// Body kinds of responseParts.
+// Body kinds, as the prelude numbers them.
 const (
 	bodyNull = iota
 	bodyText
 	bodyBytes
 	bodyStream
+	bodySource // of a number: the bytes never enter the guest
 )
 
 var errAnswer = event.ErrWorker.New("sandbox.Serve", "the worker's response cannot be sent")
@@ -26,18 +27,19 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	if err != nil {
 		return false, g.uncaught(err)
 	}
-	status, _ := in.GetIndex(parts, 0).Int()
-	kind, _ := in.GetIndex(parts, 2).Int()
-	length, _ := in.GetIndex(parts, 4).Int64()
-	waits, _ := in.GetIndex(parts, 5).Int()
-	header := in.GetIndex(parts, 1)
+	var part [6]engine.Value // borrowed from parts
+	in.Items(parts, part[:])
+	status, _ := part[0].Int()
+	header, body := part[1], part[3]
+	kind, _ := part[2].Int()
+	length, _ := part[4].Int64()
+	waits, _ := part[5].Int()
 	var ok bool
 	res.Status = int(status)
 	res.Header, ok = in.AppendLatin1(res.Header[:0], header)
 	if !ok {
 		return false, g.refuseAnswer("its headers are not readable")
 	}
-	g.drop(header)
 	declared, why := checkHeader(res.Header, g.box.opt.MaxHeaders, g.box.opt.MaxHeaderBytes)
 	if why == "" && (status < 200 || status > 599) {
 		why = "the status is not between 200 and 599"
@@ -52,19 +54,24 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	case bodyStream:
 		g.stream = newStream(length)
 		res.Stream, res.Length = g.stream, length
+	case bodySource:
+		number, _ := in.GetIndex(parts, 3).Int()
+		if g.splice, ok = g.lend(number); !ok {
+			return false, g.refuseAnswer("its body is in use")
+		}
+		res.Stream, res.Length = g.splice, length
 	default:
-		if err := g.wholeBody(parts, kind, declared, res); err != nil {
+		if err := g.wholeBody(body, kind, declared, res); err != nil {
 			return false, err
 		}
 	}
 	g.drop(parts)
 	g.drop(value)
-	return g.stream != nil || waits > 0, nil
+	return g.stream != nil || g.splice != nil || waits > 0, nil
 }
 
 // wholeBody copies a body that is all there.
-func (g *guest) wholeBody(parts engine.Value, kind int32, declared int64, res *event.Response) error {
-	body := g.in.GetIndex(parts, 3)
+func (g *guest) wholeBody(body engine.Value, kind int32, declared int64, res *event.Response) error {
 	ok := false
 	if kind == bodyText {
 		res.Body, ok = g.in.AppendString(res.Body[:0], body)
@@ -77,7 +84,6 @@ func (g *guest) wholeBody(parts engine.Value, kind int32, declared int64, res *e
 	if !ok {
 		return g.refuseAnswer("its body is not readable")
 	}
-	g.drop(body)
 	res.Length = int64(len(res.Body))
 	if declared >= 0 && declared != res.Length {
 		return g.refuseAnswer("its content-length is not the length of its body")

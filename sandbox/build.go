@@ -32,7 +32,10 @@ const (
 	entryPumpRead
 	entryPumpTake
 	entryPumpCancel
+	entryDescribe
+	entryRejection
 	numEntries
+	entryGet = numEntries // of a version's image: no function, but the method of most requests
 )
 
 // entries are functions of the prelude. They mean the same in every clone of an image.
@@ -77,6 +80,7 @@ type loaded struct {
 
 func (b *loaded) close() {
 	b.guest.leave()
+	b.guest.endWork()
 	b.guest.in.Close()
 }
 
@@ -97,7 +101,7 @@ func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph) (*
 		return nil, err
 	}
 	// A version of its own: stopping the load must not stop the version that it is for.
-	v := &Version{box: s, spec: spec, entries: base.Roots(), loader: graph, silent: spec.UID == "", kill: make(chan struct{})}
+	v := &Version{box: s, spec: spec, entries: base.Roots(), loader: graph, maps: maps{graph: graph}, silent: spec.UID == "", kill: make(chan struct{})}
 	g := newGuest(s, in, event.Cold)
 	g.version = v
 	b := &loaded{guest: g, entries: v.entries}
@@ -148,11 +152,11 @@ func (g *guest) loadError(err error) error {
 	case g.in.Err() != nil:
 		return limitError(g.in.Err())
 	case errors.Is(err, engine.ErrSyntax) && errors.As(err, &script):
-		return modgraph.ErrSyntax.New(opLoad, oneLine(script))
+		return modgraph.ErrSyntax.New(opLoad, g.oneLine(script))
 	case errors.Is(err, errUncaught) && g.thrown != nil:
-		return modgraph.ErrEvaluation.New(opLoad, oneLine(g.thrown))
+		return modgraph.ErrEvaluation.New(opLoad, g.oneLine(g.thrown))
 	case errors.As(err, &script):
-		return modgraph.ErrEvaluation.New(opLoad, oneLine(script))
+		return modgraph.ErrEvaluation.New(opLoad, g.oneLine(script))
 	case errors.Is(err, errStuck):
 		return modgraph.ErrEvaluation.New(opLoad, "a top-level await waits for something that can never happen")
 	}
@@ -170,9 +174,9 @@ func limitError(err error) error {
 }
 
 // oneLine is an error and where it happened, for the author of the bundle.
-func oneLine(e *engine.ScriptError) string {
+func (g *guest) oneLine(e *engine.ScriptError) string {
 	s := strings.TrimPrefix(e.Error(), "uncaught ")
-	if at, _, _ := strings.Cut(strings.TrimSpace(e.Stack), "\n"); at != "" {
+	if at, _, _ := strings.Cut(strings.TrimSpace(g.version.maps.rewrite(e.Stack)), "\n"); at != "" {
 		s += " (" + strings.TrimSpace(at) + ")"
 	}
 	const most = 1024
@@ -219,6 +223,12 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, err
 	}
 	g := b.guest
+	g.in.Arm(s.opt.MaxCPU) // collecting what the modules left must not fail for what they used up
+	g.in.Resume()
+	g.in.Free(g.promise)
+	g.in.Free(g.namespace)
+	g.in.Pack()
+	get := g.in.NewLatin1([]byte("GET"))
 	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
 		return nil, g.loadError(err)
 	}
@@ -226,9 +236,7 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (
 		return nil, g.loadError(err)
 	}
 	g.in.Arm(s.opt.MaxCPU) // the user's code is over; what follows is ours and not to fail for what that used up
-	g.in.Free(g.promise)
-	g.in.Free(g.namespace)
-	return g.in.Snapshot(s.snapshotOptions(b.entries))
+	return g.in.Snapshot(s.snapshotOptions(append(slices.Clip(b.entries), get)))
 }
 
 func (s *Sandbox) snapshotOptions(roots []engine.Value) engine.SnapshotOptions {

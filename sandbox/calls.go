@@ -40,11 +40,7 @@ func (g *guest) Start(work func(ctx context.Context) facade.Settle) engine.Value
 	if !ok {
 		return g.in.ThrowRange("too many operations are open")
 	}
-	if g.calls.ctx == nil {
-		// Not the client's: a handler may go on when the client has left.
-		g.calls.ctx, g.calls.cancel = context.WithCancel(context.WithoutCancel(g.from))
-	}
-	ctx, ended := g.calls.ctx, g.ended
+	ctx, ended := g.callContext(), g.ended
 	g.calls.atWork.Go(func() {
 		settle := g.guarded(ctx, work)
 		ended <- completion{id: id, settle: func(g *guest) (engine.Value, bool) { return settle(g.in) }}
@@ -52,12 +48,20 @@ func (g *guest) Start(work func(ctx context.Context) facade.Settle) engine.Value
 	return engine.Int(id)
 }
 
+// callContext is the context of everything that is done for the invocation beside its guest. It is not the client's: a
+// handler may go on when the client has left.
+func (g *guest) callContext() context.Context {
+	if g.calls.ctx == nil {
+		g.calls.ctx, g.calls.cancel = context.WithCancel(context.WithoutCancel(g.from))
+	}
+	return g.calls.ctx
+}
+
 // guarded keeps a bug in a host call from the node.
 func (g *guest) guarded(ctx context.Context, work func(ctx context.Context) facade.Settle) (settle facade.Settle) {
 	defer func() {
 		if r := recover(); r != nil {
-			g.box.opt.Metrics.panics.Inc()
-			g.box.opt.Log.Error("panic in a host call", "err", fault.Wrap(fault.Internal, "sandbox.Start", fmt.Errorf("panic: %v", r)))
+			g.panicked(r)
 			settle = func(in *engine.Instance) (engine.Value, bool) {
 				return in.NewError("backend_unavailable", "the call could not be done"), false
 			}
@@ -66,11 +70,19 @@ func (g *guest) guarded(ctx context.Context, work func(ctx context.Context) faca
 	return work(ctx)
 }
 
-// endCalls cuts the host calls short and returns when none is at work. It must not hold a slot.
+func (g *guest) panicked(r any) {
+	g.box.opt.Metrics.panics.Inc()
+	g.box.opt.Log.Error("panic in a host call", "err", fault.Wrap(fault.Internal, "sandbox.Start", fmt.Errorf("panic: %v", r)))
+}
+
+// endCalls cuts everything short that is done beside the guest and returns when nothing is at work. It must not hold a
+// slot.
 func (g *guest) endCalls() {
+	g.endLoans()
 	if g.calls.cancel == nil {
 		return
 	}
+	g.endExchanges()
 	g.calls.cancel()
 	g.calls.atWork.Wait()
 	g.calls.ctx, g.calls.cancel = nil, nil

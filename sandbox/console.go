@@ -80,6 +80,10 @@ func (v *Version) console(level Level, text string) {
 		v.box.opt.Metrics.logDropped.Inc()
 		return
 	}
+	if level >= LevelWarn {
+		text = v.maps.rewrite(text)
+		text = text[:min(len(text), maxEntryBytes)]
+	}
 	sink(Entry{Time: now, Tenant: v.spec.Tenant, Worker: v.spec.Worker, Version: v.spec.UID, Level: level,
 		Text: strings.ToValidUTF8(text, "\ufffd"), Dropped: v.rate.dropped.Swap(0)})
 }

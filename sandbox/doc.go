@@ -16,10 +16,15 @@
 //	calls.go       host calls beside the guest
 //	answer.go      the handler's Response, copied out and checked
 //	stream.go      a response body as it is produced
-//	body.go        a request body as it arrives
+//	source.go      a body that comes into the guest
+//	loan.go        such a body in other hands: the guest only forwards it
+//	sink.go        a body that the guest produces for somebody outside
+//	exchange.go    requests that the guest sends: service calls and fetch
 //	timers.go      the timers of an invocation
+//	work.go       what an invocation has done beside its guest
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
+//	maps.go        source maps for the stacks in it
 //	metrics.go     counters
 //
 // Invariants. A guest belongs to one goroutine at a time. Under isolation "request" an invocation starts from an image

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"edged/internal/fault"
@@ -46,7 +45,12 @@ func withSecrets(vars []byte, secrets map[string]string) ([]byte, error) {
 		return nil, fault.New(fault.Internal, "sandbox.Open", "the variables are no JSON")
 	}
 	text.Truncate(text.Len() - 1) // the closing brace
-	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+	names := make([]string, 0, len(secrets))
+	for name := range secrets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		if text.Len() > 1 {
 			text.WriteByte(',')
 		}

@@ -7,6 +7,7 @@ import (
 
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
+	"edged/sandbox/hostapi"
 )
 
 // guest is one engine instance and the invocation in it. It belongs to the goroutine that took it from the pool; the
@@ -48,19 +49,30 @@ type call struct {
 	operations int             // begun and not yet settled
 	lastID     int32
 
-	signalUsed bool
-	body       bodyState
-	stream     *stream
-	thrown     *engine.ScriptError // the last exception that nobody caught
-	namespace  engine.Value        // of the main module (loads)
-	lost       []rejection         // promises that were rejected and that nobody handles, so far
-	broken     bool                // a bug of ours interrupted it; not to be used again
+	work        *workState // nil until there is some
+	signalUsed  bool
+	body        source            // of the request
+	sources     map[int32]*source // of responses that the guest asked for, by exchange
+	lent        *loan             // the request's body, if somebody else reads it
+	excused     time.Duration     // how much of its waiting the deadline has been moved for
+	loans       []*loan
+	exchanges   map[int32]*exchange
+	subrequests int
+	splice      *loan // the response body, if it is somebody else's
+	stream      *stream
+	thrown      *engine.ScriptError // the last exception that nobody caught
+	namespace   engine.Value        // of the main module (loads)
+	lost        []rejection         // promises that were rejected and that nobody handles, so far
+	found       []rejection         // promises that were reported as lost, and that somebody handles now
+	broken      bool                // a bug of ours interrupted it; not to be used again
+	codecs      hostapi.Codecs      // of its compression streams
 }
 
 // completion is the end of a host operation. settle makes the value in the guest and reports whether it is a success.
 type completion struct {
 	id     int32
 	settle func(g *guest) (v engine.Value, ok bool)
+	drop   func() // frees what settle would have taken; nil for nothing
 }
 
 // rejection keeps both values alive until somebody handles the promise or the report is written.
@@ -106,6 +118,7 @@ func (g *guest) start() error {
 		return errShutdown
 	default:
 	}
+	budget := g.box.opt.MaxCPU - g.in.CPU() // asked for while the clock stands still, which needs no reading of it
 	g.in.Resume()
 	if g.deadline.IsZero() {
 		return nil
@@ -116,7 +129,7 @@ func (g *guest) start() error {
 		g.leave()
 		return event.ErrWall
 	}
-	if left < g.box.opt.MaxCPU-g.in.CPU() {
+	if left < budget {
 		g.watch = startWatch(g.in, left)
 	}
 	return nil
@@ -204,16 +217,22 @@ func (g *guest) restore() bool {
 		keep = g.clearCall()
 	}
 	clear(g.lost)
+	clear(g.found)
+	if !broken {
+		g.codecs.Close()
+	}
 	g.timers.reset()
-	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0]}
+	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0], found: g.found[:0]}
 	if keep {
 		g.in.Unwatch()
+		g.since = time.Now()
 		return true
 	}
 	if broken || g.in.Reset() != nil {
 		return false
 	}
-	g.served, g.born = 0, time.Now()
+	now := time.Now()
+	g.served, g.born, g.since = 0, now, now
 	m, stats := g.box.opt.Metrics, g.in.Stats()
 	m.resets.Inc()
 	m.pages.Add(float64(stats.LastPages))
@@ -223,9 +242,11 @@ func (g *guest) restore() bool {
 
 // clearCall ends, in a guest that keeps its state, what belongs to the invocation alone.
 func (g *guest) clearCall() bool {
-	for _, r := range g.lost {
-		g.in.Free(r.promise)
-		g.in.Free(r.reason)
+	for _, list := range [...][]rejection{g.lost, g.found} {
+		for _, r := range list {
+			g.in.Free(r.promise)
+			g.in.Free(r.reason)
+		}
 	}
 	g.in.Free(g.promise)
 	g.in.Arm(g.box.opt.MaxCPU)
@@ -257,6 +278,9 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 			g.lost = g.lost[:len(g.lost)-1]
 			return
 		}
+	}
+	if len(g.found) < maxRejections {
+		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
 }
 

@@ -15,10 +15,15 @@ func hostTable() []engine.Host {
 	own := []engine.Host{
 		{Name: "timerSet", Argc: 2, Fn: hostTimerSet},
 		{Name: "timerClear", Argc: 1, Fn: hostTimerClear},
-		{Name: "bodyPull", Argc: 0, Fn: func(in *engine.Instance, _ []engine.Value) engine.Value { return guestOf(in).pullBody() }},
-		{Name: "bodyCancel", Argc: 0, Fn: hostBodyCancel},
+		{Name: "bodyPull", Argc: 1, Fn: hostBodyPull},
+		{Name: "bodyCancel", Argc: 1, Fn: hostBodyCancel},
 		{Name: "signalUsed", Argc: 0, Fn: hostSignalUsed},
 		{Name: "report", Argc: 2, Fn: hostReport},
+		{Name: "serviceFetch", Argc: 7, Fn: hostServiceFetch},
+		{Name: "outboundFetch", Argc: 7, Fn: hostOutboundFetch},
+		{Name: "callAbort", Argc: 1, Fn: hostCallAbort},
+		{Name: "sinkWrite", Argc: 2, Fn: hostSinkWrite},
+		{Name: "sinkEnd", Argc: 2, Fn: hostSinkEnd},
 	}
 	return slices.Concat(hostapi.Table(), own, facade.Table())
 }
@@ -46,11 +51,6 @@ func hostTimerClear(in *engine.Instance, args []engine.Value) engine.Value {
 	return engine.Undefined
 }
 
-func hostBodyCancel(in *engine.Instance, _ []engine.Value) engine.Value {
-	guestOf(in).cancelBody()
-	return engine.Undefined
-}
-
 // signalUsed: somebody may listen for the client's leaving.
 func hostSignalUsed(in *engine.Instance, _ []engine.Value) engine.Value {
 	guestOf(in).signalUsed = true
@@ -65,7 +65,16 @@ func hostReport(in *engine.Instance, args []engine.Value) engine.Value {
 	return engine.Undefined
 }
 
-var _ hostapi.Console = (*guest)(nil)
+var (
+	_ hostapi.Console    = (*guest)(nil)
+	_ hostapi.CodecOwner = (*guest)(nil)
+)
+
+// Codecs is where host functions keep the codecs of the invocation.
+func (g *guest) Codecs() *hostapi.Codecs {
+	g.codecs.Pool = &g.box.encoders
+	return &g.codecs
+}
 
 // Console is where host functions write what the worker logs. The levels are the first of ours.
 func (g *guest) Console(level int, text string) { g.version.console(Level(level), text) }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"edged/sandbox/engine"
@@ -31,7 +32,9 @@ func (g *guest) jobs() error {
 // wait gives the slot up until something happens that the invocation waits for, and lets the guest have it. When it
 // returns nil the guest runs again and has had its say, jobs excepted. errStuck means that nothing can happen any more.
 func (g *guest) wait() error {
-	g.reportLost()
+	if g.reportLost() {
+		return g.in.Err()
+	}
 	if !g.hopeful() {
 		return errStuck
 	}
@@ -48,7 +51,10 @@ func (g *guest) wait() error {
 	}
 	began := time.Now()
 	var wants chan []byte
-	var closing chan struct{}
+	var closing, spliced chan struct{}
+	if g.splice != nil {
+		spliced = g.splice.over
+	}
 	if g.stream != nil && !g.stream.over {
 		closing = g.stream.closing
 		if g.stream.buf == nil {
@@ -57,6 +63,7 @@ func (g *guest) wait() error {
 	}
 	select {
 	case <-alarm:
+		g.excuse()
 		return g.wake()
 	case c := <-g.ended:
 		if excused && !g.deadline.IsZero() {
@@ -71,6 +78,9 @@ func (g *guest) wait() error {
 		return g.clientLeft()
 	case <-g.quit:
 		return errQuit
+	case <-spliced:
+		g.splice = nil
+		return g.enter()
 	case <-g.version.kill:
 		return errShutdown
 	}
@@ -84,12 +94,25 @@ func (g *guest) hopeful() bool {
 	if g.signalUsed && !g.left && g.gone != nil {
 		return true // the client may leave, and somebody listens
 	}
-	return g.stream != nil && !g.stream.over && g.stream.buf == nil // the client may want more
+	// the client may want more
+	return g.splice != nil || g.stream != nil && !g.stream.over && g.stream.buf == nil
 }
 
 // onlyClient reports whether the next bytes of the request body are all that the handler can wait for: that time is the client's.
 func (g *guest) onlyClient() bool {
 	return g.body.reading && g.operations == 1 && g.timers.len() == 0
+}
+
+// excuse moves a deadline that has come by the time in which the handler could only wait for somebody else to get the
+// client's next bytes.
+func (g *guest) excuse() {
+	if g.lent == nil || g.deadline.IsZero() || g.operations != 1 || g.timers.len() > 0 || time.Now().Before(g.deadline) {
+		return
+	}
+	if d := g.lent.waiting() - g.excused; d > 0 {
+		g.excused += d
+		g.deadline = g.deadline.Add(d)
+	}
 }
 
 // wake runs the timers that are due, oldest first, each with the jobs it leaves.
@@ -112,6 +135,11 @@ func (g *guest) wake() error {
 		g.drop(v)
 		if err := g.jobs(); err != nil {
 			return err
+		}
+		for g.reportLost() {
+			if err := g.jobs(); err != nil {
+				return err
+			}
 		}
 		if g.timers.len() == 0 {
 			return nil
@@ -136,7 +164,13 @@ func (g *guest) begun() (id int32, ok bool) {
 func (g *guest) complete(c completion) error {
 	g.operations--
 	if err := g.enter(); err != nil {
+		if c.drop != nil {
+			c.drop()
+		}
 		return err
+	}
+	if g.charge(); g.in.Err() != nil {
+		return g.in.Err()
 	}
 	value, ok := c.settle(g)
 	if value.IsException() {
@@ -195,10 +229,10 @@ func (g *guest) afterHead() {
 				break
 			}
 		}
-		streaming := g.stream != nil && !g.stream.over
+		streaming := g.splice != nil || g.stream != nil && !g.stream.over
 		if !streaming {
 			g.gone = nil
-			g.endBody()
+			g.endSource(&g.body)
 			var waits int32
 			if waits, err = g.waits(); err != nil || waits == 0 {
 				break
@@ -208,7 +242,7 @@ func (g *guest) afterHead() {
 			}
 		}
 		err = g.wait()
-		if errors.Is(err, errStuck) && streaming {
+		if errors.Is(err, errStuck) && g.stream != nil {
 			g.failStream("the response stream waits for something that can no longer happen")
 			err = nil
 		}
@@ -238,18 +272,40 @@ func (g *guest) handled(promise engine.Value) {
 	}
 }
 
-// reportLost writes the rejections that nobody handled to the worker's log.
-func (g *guest) reportLost() {
-	for _, r := range g.lost {
-		if g.in.Err() != nil {
-			break
+// reportLost tells the worker's listeners of the rejections that nobody handled, and of those that somebody handles after
+// all; it is time for that when no job is left. What no listener prevents is written to the worker's log. It reports
+// whether there was anything: then there may be jobs again.
+func (g *guest) reportLost() bool {
+	if len(g.lost)+len(g.found) == 0 {
+		return false
+	}
+	lost, found := slices.Clone(g.lost), slices.Clone(g.found)
+	g.lost, g.found = g.lost[:0], g.found[:0]
+	for _, r := range lost {
+		if g.tellRejection(r, true) || g.in.Err() != nil {
+			continue
 		}
 		var script *engine.ScriptError
 		if errors.As(g.in.Describe(r.reason), &script) {
 			g.version.console(LevelUncaught, "in a promise: "+scriptText(script))
 		}
+	}
+	for _, r := range found {
+		g.tellRejection(r, false)
+	}
+	for _, r := range append(lost, found...) {
 		g.drop(r.promise)
 		g.drop(r.reason)
 	}
-	g.lost = g.lost[:0]
+	return true
+}
+
+// tellRejection fires the event and reports whether a listener prevented the report. The guest runs.
+func (g *guest) tellRejection(r rejection, lost bool) bool {
+	v, err := g.in.Call(g.version.entries[entryRejection], engine.Undefined, r.promise, r.reason, engine.Bool(lost))
+	if err != nil {
+		_ = g.uncaught(err) // the report is all: a failed instance is told by Err
+		return false
+	}
+	return v.Bool()
 }

@@ -13,18 +13,21 @@ import (
 
 // Metrics counts what the room does. One Sandbox per Metrics.
 type Metrics struct {
-	outcomes   map[string]prometheus.Counter
-	ok         prometheus.Counter
-	other      prometheus.Counter
-	duration   prometheus.Histogram
-	cpu        prometheus.Counter
-	origins    [3]prometheus.Counter
-	resets     prometheus.Counter
-	pages      prometheus.Counter
-	panics     prometheus.Counter
-	logDropped prometheus.Counter
-	builds     map[string]prometheus.Counter
-	buildTime  prometheus.Histogram
+	outcomes    map[string]prometheus.Counter
+	ok          prometheus.Counter
+	other       prometheus.Counter
+	duration    prometheus.Histogram
+	cpu         prometheus.Counter
+	origins     [3]prometheus.Counter
+	resets      prometheus.Counter
+	pages       prometheus.Counter
+	panics      prometheus.Counter
+	bodyIn      prometheus.Counter
+	bodyOut     prometheus.Counter
+	bodySpliced prometheus.Counter
+	logDropped  prometheus.Counter
+	builds      map[string]prometheus.Counter
+	buildTime   prometheus.Histogram
 
 	box     atomic.Pointer[Sandbox] // read by the gauges
 	pollGap atomic.Int64            // nanoseconds, the largest seen
@@ -52,15 +55,18 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		names = append(names, n.Error())
 	}
 	m := &Metrics{
-		outcomes:   f.CounterBy("invocations_total", "Invocations by how they ended.", "outcome", names...),
-		duration:   f.Histogram("head_seconds", "From taking an invocation to its response head."),
-		cpu:        f.Counter("cpu_seconds_total", "Active time of guests."),
-		resets:     f.Counter("resets_total", "Sandboxes brought back to their image."),
-		pages:      f.Counter("reset_pages_total", "Pages that resets restored."),
-		panics:     f.Counter("panics_total", "Bugs of this program that ended one invocation."),
-		logDropped: f.Counter("log_dropped_total", "Log entries of workers that were over their rate."),
-		builds:     f.CounterBy("images_total", "Images by where they came from.", "source", buildMade, buildStored, buildFailed),
-		buildTime:  f.Histogram("image_build_seconds", "From a version's modules to its image."),
+		outcomes:    f.CounterBy("invocations_total", "Invocations by how they ended.", "outcome", names...),
+		duration:    f.Histogram("head_seconds", "From taking an invocation to its response head."),
+		cpu:         f.Counter("cpu_seconds_total", "Active time of guests."),
+		resets:      f.Counter("resets_total", "Sandboxes brought back to their image."),
+		pages:       f.Counter("reset_pages_total", "Pages that resets restored."),
+		panics:      f.Counter("panics_total", "Bugs of this program that ended one invocation."),
+		bodyIn:      f.Counter("body_in_bytes_total", "Bytes of bodies that were copied into guests."),
+		bodyOut:     f.Counter("body_out_bytes_total", "Bytes of bodies that were copied out of guests to where they sent them."),
+		bodySpliced: f.Counter("body_spliced_bytes_total", "Bytes of bodies that guests forwarded without touching them."),
+		logDropped:  f.Counter("log_dropped_total", "Log entries of workers that were over their rate."),
+		builds:      f.CounterBy("images_total", "Images by where they came from.", "source", buildMade, buildStored, buildFailed),
+		buildTime:   f.Histogram("image_build_seconds", "From a version's modules to its image."),
 	}
 	m.ok, m.other = m.outcomes[outcomeOK], m.outcomes[outcomeOther]
 	by := f.CounterBy("acquired_total", "Invocations by where their sandbox came from.", "origin",

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime"
 	"time"
+
+	"edged/sandbox/binding"
 )
 
 // Isolation says what a later invocation of a version may see of an earlier one (module-worker §7).
@@ -51,8 +53,11 @@ type Options struct {
 	MaxHeaders     int // fields of a response; 0 means 256
 	MaxHeaderBytes int // of a response, names and values; 0 means 64 KiB
 	MaxTimers      int // of one invocation at once; 0 means 10,000
+	MaxSubrequests int // requests that one invocation sends, through bindings and outside; 0 means 1,000
 	MaxOperations  int // host operations of one invocation at once; 0 means 256
 
+	// Fetch sends what a worker's fetch asks for to the outside; nil refuses it.
+	Fetch binding.Fetcher
 	// Console receives what workers log. It is called from many goroutines and must not block. nil drops it.
 	Console func(Entry)
 	Log     *slog.Logger // nil discards
@@ -74,6 +79,7 @@ func (o *Options) fill() error {
 	def(&o.MaxHeaders, 256)
 	def(&o.MaxHeaderBytes, 64<<10)
 	def(&o.MaxTimers, 10_000)
+	def(&o.MaxSubrequests, 1000)
 	def(&o.MaxOperations, 256)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -99,6 +105,7 @@ func (o *Options) fill() error {
 	positive("MaxHeaders", int64(o.MaxHeaders))
 	positive("MaxHeaderBytes", int64(o.MaxHeaderBytes))
 	positive("MaxTimers", int64(o.MaxTimers))
+	positive("MaxSubrequests", int64(o.MaxSubrequests))
 	positive("MaxOperations", int64(o.MaxOperations))
 	if o.MaxMemoryBytes < minMemoryBytes {
 		errs = append(errs, fmt.Errorf("MaxMemoryBytes of %d is below %d", o.MaxMemoryBytes, int64(minMemoryBytes)))

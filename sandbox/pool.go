@@ -124,7 +124,6 @@ func (v *Version) release(g *guest) {
 	v.delistLocked(g)
 	retired := v.retired
 	if whole && !retired {
-		g.since = time.Now()
 		v.ready = append(v.ready, g)
 		v.active--
 		v.mu.Unlock()

@@ -3,21 +3,25 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
 	"edged/sandbox/engine/wasm"
+	"edged/sandbox/hostapi/codec"
 )
 
 // Sandbox is the room: one compiled engine, and every version that is open. Safe for concurrent use.
 type Sandbox struct {
-	opt    Options
-	engine *engine.Engine
-	slots  chan struct{} // holds a token per running guest
-	builds chan struct{} // holds a token per load: they are long and few
-	bodies sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
+	opt      Options
+	engine   *engine.Engine
+	slots    chan struct{} // holds a token per running guest
+	builds   chan struct{} // holds a token per load: they are long and few
+	workers  chan struct{} // holds a token per piece of work beside a guest
+	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
+	encoders codec.Pool    // of compression streams
 
 	baseOnce  sync.Once     // guards the next two
 	baseImage *engine.Image // the prelude, evaluated when it is first needed
@@ -44,6 +48,7 @@ func New(opt Options) (*Sandbox, error) {
 		opt:      opt,
 		slots:    make(chan struct{}, opt.MaxRunning),
 		builds:   make(chan struct{}, 2),
+		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),
 	}
 	s.bodies.New = func() any { b := make([]byte, bodyBufferBytes); return &b }

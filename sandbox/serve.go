@@ -48,6 +48,10 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 		return err
 	}
 	g.tellEnd("the invocation", err)
+	if g.busy() { // the answer does not wait for what cannot be called off; owned as the tail is
+		go g.finish()
+		return err
+	}
 	g.finish()
 	return err
 }
@@ -82,7 +86,7 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	value, err := g.await()
 	if err != nil {
 		if errors.Is(err, errClient) {
-			g.endBody()
+			g.endSource(&g.body)
 			g.leave()
 			return true, errClient
 		}
@@ -92,8 +96,8 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	if err != nil {
 		return false, err
 	}
-	if g.stream == nil {
-		g.endBody()
+	if g.stream == nil && g.splice == nil {
+		g.endSource(&g.body)
 	}
 	if more {
 		g.leave()
@@ -107,16 +111,21 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 	kind, length := int32(0), 0.0
 	if req.Body != nil {
 		kind, length = 1, float64(req.Length)
-		g.body.source = req.Body
+		g.body.body = req.Body
 	}
 	vars, bound := g.env()
-	method, url, header := in.NewLatin1(req.Method), in.NewString(req.URL), in.NewLatin1(req.Header)
+	method, made := g.version.entries[entryGet], engine.Undefined
+	if string(req.Method) != "GET" {
+		made = in.NewLatin1(req.Method)
+		method = made
+	}
+	url, header := in.NewString(req.URL), in.NewLatin1(req.Header)
 	promise, err := in.Call(g.version.entries[entryFetch], engine.Undefined,
 		method, url, header, engine.Int(kind), engine.Float(length), vars, bound)
 	if err != nil {
 		return engine.Undefined, g.uncaught(err)
 	}
-	for _, v := range [...]engine.Value{method, url, header, vars, bound} {
+	for _, v := range [...]engine.Value{made, url, header, vars, bound} {
 		g.drop(v)
 	}
 	return promise, nil
@@ -196,6 +205,9 @@ func (g *guest) abandon() error {
 	if g.stream != nil {
 		g.cancelStream()
 	}
+	if g.splice != nil {
+		g.splice.Close()
+	}
 	return nil
 }
 
@@ -204,8 +216,12 @@ func (g *guest) finish() {
 	if g.stream != nil {
 		g.stream.end(errCut)
 	}
-	if len(g.lost) > 0 && g.in.Err() == nil && g.enter() == nil {
-		g.reportLost()
+	if len(g.lost)+len(g.found) > 0 && g.in.Err() == nil && g.enter() == nil {
+		for g.reportLost() && g.jobs() == nil { // the guest's CPU limit bounds it
+		}
+	}
+	if g.busy() {
+		g.leave()
 	}
 	holds := g.halt()
 	if holds && g.calls.cancel != nil {
@@ -213,10 +229,14 @@ func (g *guest) finish() {
 		holds = false
 	}
 	g.endCalls()
-	g.endBody()
+	g.endWork()
 	for len(g.ended) > 0 { // ended while nobody waited any more
-		<-g.ended
+		if c := <-g.ended; c.drop != nil {
+			c.drop()
+		}
 	}
+	g.endSources()
+	g.endSource(&g.body)
 	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
 	box := g.box
 	g.version.release(g)

@@ -31,6 +31,7 @@ func BenchmarkHello(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64(v.ready[0].in.Stats().LastPages), "pages/op")
 		})
 	}
 }

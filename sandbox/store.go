@@ -23,7 +23,7 @@ import (
 // The image store is a cache: every file in it can be made again, so a damaged or foreign one is dropped and made anew.
 const (
 	imageSuffix = ".image"
-	imageLayout = "1" // changes with everything that an image depends on and that its key does not cover yet
+	imageLayout = "2" // changes with everything that an image depends on and that its key does not cover yet
 )
 
 // openStore makes the folder. Images are memory that this process will run: nobody else may write there.

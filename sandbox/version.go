@@ -17,6 +17,7 @@ type Version struct {
 	image   *engine.Image
 	entries entries       // constant addresses, the same in every sandbox of the image
 	loader  engine.Loader // finds modules for import() at run time
+	maps    maps          // for the stacks in its log
 	rate    rate          // of its log
 	env     []byte        // JSON of variables and secrets, nil if there are none
 	bound   []byte        // JSON of [kind, name] of each binding, nil if there are none
@@ -52,7 +53,7 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph, env: env, bound: bound,
+	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph, env: env, bound: bound, maps: maps{graph: graph},
 		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
 	if err := s.admit(v); err != nil {
 		img.Close()

@@ -37,23 +37,42 @@ func needSubcommand(cmd *cobra.Command, _ []string) error {
 	return usagef("name what to do: %s --help lists it", cmd.CommandPath())
 }
 
+// knownForms returns the short names of the Forms: the kind, with its version where there are several of one kind.
 func knownForms() []string {
-	var kinds []string
-	for _, d := range form.Builtin() {
-		kinds = append(kinds, d.Kind)
+	var names []string
+	for url, d := range form.Builtin() {
+		name := d.Kind
+		for other, same := range form.Builtin() {
+			if same.Kind == name && other != url {
+				name = kindAndVersion(url)
+				break
+			}
+		}
+		names = append(names, name)
 	}
-	slices.Sort(kinds)
-	return kinds
+	slices.Sort(names)
+	return names
 }
 
-// formURL turns a short name into the Form it stands for.
+// kindAndVersion returns the last two segments of a Form URL, like ObjectBucket/0.3.0.
+func kindAndVersion(url string) string {
+	parts := strings.Split(strings.TrimSuffix(url, "/"), "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}
+
+// formURL turns a short name into the Form it stands for; a URL stays as it is.
 func formURL(name string) (string, error) {
-	if name == "" || strings.Contains(name, "/") {
+	if name == "" || strings.Contains(name, "://") {
 		return name, nil
 	}
-	for url, d := range form.Builtin() {
-		if d.Kind == name {
-			return url, nil
+	for _, known := range knownForms() {
+		if known != name {
+			continue
+		}
+		for url, d := range form.Builtin() {
+			if name == d.Kind || name == kindAndVersion(url) {
+				return url, nil
+			}
 		}
 	}
 	return "", usagef("--form: %q is neither a Form URL nor one of %s", name, strings.Join(knownForms(), ", "))

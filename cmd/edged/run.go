@@ -76,6 +76,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.DurationVar(&opt.MaxWallEvents, "max-wall-events", 15*time.Minute, "time of event handlers, and of waitUntil tasks after a response")
 	sizeVar(f, &opt.MaxMemory, "max-memory", 128<<20, "memory of one sandbox")
 	f.StringVar(&opt.Isolation, "isolation", "request", "request: every invocation in a pristine sandbox; worker: sandboxes are reused per version")
+	f.StringVar(&opt.Egress, "egress", "public", "what fetch may reach: public, none, or a file of rules (allow|deny ADDRESS[/BITS] [PORT[-PORT]], default public|none)")
 	f.IntVar(&opt.MaxInflight, "max-inflight", 0, "invocations at work (default from cores and memory)")
 	f.IntVar(&opt.MaxQueue, "max-queue", 0, "invocations waiting; beyond: 503 (default from --max-inflight)")
 	sizeVar(f, &opt.MaxRequestBody, "max-request-body", 100<<20, "largest request body; below 100MiB the node misses the portable floor")

@@ -8,6 +8,9 @@ func workerBundle() *Driver { return artifact(WorkerBundleURL, "WorkerBundle") }
 // staticAssets is StaticAssetBundle 0.2.0.
 func staticAssets() *Driver { return artifact(StaticAssetBundleURL, "StaticAssetBundle") }
 
+// migrationSet is SQLiteMigrationSet 0.2.0 (sql §7): its files are kept, not parsed and not run.
+func migrationSet() *Driver { return artifact(SQLiteMigrationsURL, "SQLiteMigrationSet") }
+
 // artifact makes the driver of a verified file set (worker-bundle §§1, 4, 5): bytes are obtained and given up by the
 // runner, nothing of the spec may ever change.
 func artifact(url, kind string) *Driver {

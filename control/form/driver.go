@@ -20,6 +20,8 @@ type Driver struct {
 	Need rules.Need // of an attachment: what it asks of every weighted version
 	Gate string     // of an attachment: the id of its row in rule 3
 
+	Scope string // names are unique in a tenant, a Space and a scope; "" in v2, where all Forms share one
+
 	Private bool    // takes private inputs
 	Assigns bool    // a create is given an address
 	Proof   bool    // needs control of the host name that the spec claims
@@ -43,6 +45,8 @@ type Driver struct {
 	Output func(spec *Spec, address string) any
 	// ArtifactKind is the manifest kind of an artifact Form, "" for others.
 	ArtifactKind string
+	// Store is the kind of store behind a data Form, "" for others.
+	Store string
 }
 
 // Index is the verified content of an artifact Resource.
@@ -94,11 +98,15 @@ const (
 	WorkerEndpointURL    = prefix + "WorkerEndpoint/0.3.0/"
 	CustomDomainURL      = prefix + "WorkerCustomDomain/0.3.0/"
 
-	kvURL       = prefix + "EdgeKVNamespace/0.2.0/"
-	sqliteURL   = prefix + "SQLiteDatabase/0.2.0/"
-	bucket2URL  = prefix + "ObjectBucket/0.2.0/"
-	bucket3URL  = prefix + "ObjectBucket/0.3.0/"
-	queueURL    = prefix + "AtLeastOnceQueue/0.2.0/"
+	CronTriggerURL      = prefix + "WorkerCronTrigger/0.3.0/"
+	QueueConsumerURL    = prefix + "QueueConsumer/0.3.0/"
+	KVNamespaceURL      = prefix + "EdgeKVNamespace/0.2.0/"
+	SQLiteDatabaseURL   = prefix + "SQLiteDatabase/0.2.0/"
+	SQLiteMigrationsURL = prefix + "SQLiteMigrationSet/0.2.0/"
+	ObjectBucket2URL    = prefix + "ObjectBucket/0.2.0/"
+	ObjectBucket3URL    = prefix + "ObjectBucket/0.3.0/"
+	QueueURL            = prefix + "AtLeastOnceQueue/0.2.0/"
+
 	actorURL    = prefix + "ActorNamespace/0.3.0/"
 	workflowURL = prefix + "DurableWorkflow/0.3.0/"
 	containURL  = prefix + "Container/0.1.0/"
@@ -106,7 +114,20 @@ const (
 
 // Builtin returns the table of the Forms that this program implements.
 func Builtin() Table {
-	return NewTable(moduleWorker(), workerBundle(), staticAssets(), workerVersion(), workerDeployment(), workerEndpoint(), customDomain())
+	return NewTable(moduleWorker(), workerBundle(), staticAssets(), workerVersion(), workerDeployment(), workerEndpoint(), customDomain(),
+		cronTrigger(), queueConsumer(), kvNamespace(), sqliteDatabase(), migrationSet(), objectBucket(ObjectBucket2URL),
+		objectBucket(ObjectBucket3URL), atLeastOnceQueue())
+}
+
+// Offered returns the drivers whose store, if they need one, is among those given.
+func (t Table) Offered(has func(store string) bool) Table {
+	out := make(Table, len(t))
+	for url, d := range t {
+		if d.Store == "" || has(d.Store) {
+			out[url] = d
+		}
+	}
+	return out
 }
 
 // Observation is what a rendering may look at. Everything in it is a function of stored specs, pins and settled states.
@@ -117,6 +138,9 @@ type Observation struct {
 	Index      *Index           // of an artifact, nil until verified
 	Resolved   bool             // every pin finds the target that was pinned
 	Bundle     bool             // of a version: its bundle is verified and kept
+	Pins       []rules.PinState // of an attachment or a deployment: what became of its targets
+	Lost       bool             // of a data Resource: its store is known to be gone
+	SettledAt  int64            // when its last create or update succeeded, Unix ms
 	Address    string           // assigned host name
 	RouteOwner bool             // of a domain: no older claim of another tenant has the route
 }

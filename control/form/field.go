@@ -52,8 +52,8 @@ func readRef(s *Spec, pointer string, val any, ref Ref) (string, *rules.Verdict)
 	return uid, nil
 }
 
-// bindings makes a binding list. Marked as such, it takes part in rule 6 and in the deletion rules without further code.
-func bindings(name string, use Use, accept ...string) Field {
+// bindings makes a binding list; kind is what its entries are bound to. Marked as such, it takes part in rule 6 and in the deletion rules without further code.
+func bindings(name, kind string, use Use, accept ...string) Field {
 	return Field{Name: name, Default: []any{}, Binding: true, Read: func(s *Spec, pointer string, val any) (any, *rules.Verdict) {
 		items, v := list(pointer, val, 0, maxList)
 		if v != nil {
@@ -73,7 +73,7 @@ func bindings(name string, use Use, accept ...string) Field {
 			if !isBindingName(bound) {
 				return nil, invalid(at+"/name", "%s/name must match [A-Za-z_$][A-Za-z0-9_$]{0,63}", at)
 			}
-			uid, v := readRef(s, at+"/resource", obj["resource"], Ref{Accept: accept, Use: use, Binding: bound})
+			uid, v := readRef(s, at+"/resource", obj["resource"], Ref{Accept: accept, Use: use, Binding: bound, Kind: kind})
 			if v != nil {
 				return nil, v
 			}

@@ -73,6 +73,9 @@ func observeDeployment(o *Observation) (any, *rules.Cause) {
 		Weight int    `json:"weight"`
 	}
 	ready, cause := rules.DeploymentReady(o.Aggregate, o.Self)
+	if lost := rules.Pins(o.Pins); lost != nil {
+		ready, cause = false, lost
+	}
 	out := struct {
 		Ready    bool       `json:"ready"`
 		Active   bool       `json:"active"`
@@ -86,7 +89,7 @@ func observeDeployment(o *Observation) (any, *rules.Cause) {
 
 // The node issues certificates itself for every name that it routes, so TLS is ready as soon as the claim is recorded.
 func observeEndpoint(o *Observation) (any, *rules.Cause) {
-	ready, cause := rules.RouteReady(o.Aggregate, rules.NeedHTTP)
+	ready, cause := attached(o, rules.NeedHTTP)
 	return struct {
 		TLS   bool `json:"tlsReady"`
 		Route bool `json:"activeDeploymentRouteReady"`
@@ -94,7 +97,7 @@ func observeEndpoint(o *Observation) (any, *rules.Cause) {
 }
 
 func observeDomain(o *Observation) (any, *rules.Cause) {
-	ready, cause := rules.RouteReady(o.Aggregate, rules.NeedHTTP)
+	ready, cause := attached(o, rules.NeedHTTP)
 	if !o.RouteOwner {
 		ready = false
 		cause = &rules.Cause{Reason: rules.Provisioning, Text: "an older claim of this name has the route"}

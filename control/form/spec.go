@@ -6,6 +6,7 @@ import (
 
 	"edged/control/jsonraw"
 	"edged/control/rules"
+	"edged/internal/cronexpr"
 )
 
 // Use says what a reference is for; the reverse index of pins is ordered by it. Append only.
@@ -13,12 +14,14 @@ type Use uint8
 
 // The uses.
 const (
-	UseOwner   Use = iota + 1 // the worker it belongs to or is attached to
-	UseBundle                 // code
-	UseAssets                 // asset bytes
-	UseService                // a worker that it calls
-	UseData                   // any other binding target
-	UseWeight                 // a version that a deployment weights
+	UseOwner      Use = iota + 1 // the worker it belongs to or is attached to
+	UseBundle                    // code
+	UseAssets                    // asset bytes
+	UseService                   // a worker that it calls
+	UseData                      // any other binding target
+	UseWeight                    // a version that a deployment weights
+	UseQueue                     // the queue that a consumer takes messages from
+	UseDeadLetter                // the queue that gets what a consumer gives up
 )
 
 // Ref is one reference in a spec.
@@ -28,11 +31,29 @@ type Ref struct {
 	Accept  []string // Form identities that the target may have; shared, not to be changed
 	Use     Use
 	Binding string // name of the binding, "" for other references
+	Kind    string // of a binding: its list's, like "kv"
 }
 
 // Artifact is where an artifact Form's manifest comes from.
 type Artifact struct {
 	URL, SHA256 string
+}
+
+// Queue is how a queue keeps messages (queue §1).
+type Queue struct {
+	RetentionSeconds int `json:"retentionSeconds"`
+	DelaySeconds     int `json:"delaySeconds"`
+}
+
+// Consumer is how a consumer takes messages from a queue (attachments §5).
+type Consumer struct {
+	Queue                  string `json:"queue"` // UID
+	MaxBatchSize           int    `json:"maxBatchSize"`
+	MaxBatchTimeoutSeconds int    `json:"maxBatchTimeoutSeconds"`
+	MaxConcurrency         int    `json:"maxConcurrency"`
+	MaxRetries             int    `json:"maxRetries"`
+	RetryDelaySeconds      int    `json:"retryDelaySeconds"`
+	DeadLetterQueue        string `json:"deadLetterQueue,omitempty"` // UID, "" drops
 }
 
 // Spec is what a spec says after parsing. It is immutable.
@@ -53,6 +74,9 @@ type Spec struct {
 	Weights        []rules.Weight
 	Hostname       string // canonical
 	Artifact       Artifact
+	Cron           cronexpr.Expr // of a cron trigger
+	Consumer       Consumer      // of a queue consumer
+	Queue          Queue         // of a queue
 
 	driver *Driver
 	fields map[string][32]byte

@@ -1,119 +1,126 @@
 package plan
 
 import (
-	"slices"
-	"strings"
+	"reflect"
 
-	"edged/control/form"
 	"edged/control/rules"
 	"edged/control/state"
 )
 
-// Derive makes the plan of a state as of the command with the index given. The cost is linear in the number of live
-// Resources.
-func Derive(s *state.State, index uint64) *Plan {
-	d := deriver{p: &Plan{Format: FormatVersion, Index: index}, bundles: map[string]*Bundle{}, at: map[string]int{}, owners: map[string]*state.Resource{}}
-	var deployments, versions []*state.Resource
-	s.Each(func(r *state.Resource) bool {
-		switch r.Driver().Role {
-		case rules.Worker:
-			d.at[r.UID] = len(d.p.Workers)
-			d.p.Workers = append(d.p.Workers, Worker{UID: r.UID, Tenant: r.Tenant, Space: r.Space, Name: r.Name})
-		case rules.Artifact:
-			d.artifact(r)
-		case rules.Version:
-			versions = append(versions, r)
-		case rules.Deployment:
-			deployments = append(deployments, r)
-		case rules.Attachment:
-			d.host(r)
+// Deriver keeps the plan of a state. Each call of Next costs what changed in the state since the one before; the first looks at
+// everything. It is used by one goroutine at a time, and is the only one to take the state's Changes.
+type Deriver struct {
+	s     *state.State
+	plan  *Plan
+	begun bool
+}
+
+// NewDeriver makes a deriver that continues after last, which is its own from now on. s is being tracked.
+func NewDeriver(s *state.State, last *Plan) *Deriver { return &Deriver{s: s, plan: last} }
+
+// Plan returns the plan after the last Next. It belongs to the deriver.
+func (d *Deriver) Plan() *Plan { return d.plan }
+
+// Next returns what leads from the plan before to the one of the state now, which holds at least the command with this index.
+func (d *Deriver) Next(index uint64) *Delta {
+	changed := d.s.Changes() // what changes after this is in the next ones too
+	touched := newTouched()
+	delta := &Delta{Index: index}
+	d.s.View(func(v state.View) {
+		if d.begun {
+			touched.changed(v, changed)
+		} else {
+			touched.everything(v, d.plan)
 		}
-		return true
+		l := look{v}
+		collect(touched.hosts, d.plan.Hosts, l.host, &delta.Hosts)
+		collect(touched.workers, d.plan.Workers, l.worker, &delta.Workers)
+		collect(touched.versions, d.plan.Versions, l.version, &delta.Versions)
+		collect(touched.bundles, d.plan.Bundles, l.bundle, &delta.Bundles)
+		collect(touched.crons, d.plan.Crons, l.cron, &delta.Crons)
+		collect(touched.consumers, d.plan.Consumers, l.consumer, &delta.Consumers)
+		collect(touched.data, d.plan.Data, l.data, &delta.Data)
 	})
-	for _, r := range versions {
-		d.version(r)
-	}
-	for _, r := range deployments {
-		d.deployment(r)
-	}
-	for host, r := range d.owners {
-		d.p.Hosts = append(d.p.Hosts, Host{Name: host, Worker: r.Parsed().Worker, Resource: r.UID, Tenant: r.Tenant, Endpoint: r.Address != ""})
-	}
-	slices.SortFunc(d.p.Hosts, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
-	return d.p
+	d.begun = true
+	d.plan.Apply(delta)
+	return delta
 }
 
-type deriver struct {
-	p       *Plan
-	bundles map[string]*Bundle         // verified artifacts by UID
-	at      map[string]int             // worker UID to its place
-	owners  map[string]*state.Resource // host name to the oldest claim
-}
-
-func (d *deriver) deployment(r *state.Resource) {
-	i, ok := d.at[r.Parsed().Worker]
-	if !ok || len(r.Active) == 0 || r.Phase == state.Deleting {
-		return
-	}
-	w := &d.p.Workers[i]
-	w.Deployment = r.UID
-	for _, share := range r.Active {
-		w.Weights = append(w.Weights, Weight(share))
-	}
-}
-
-func (d *deriver) host(r *state.Resource) {
-	host := r.Parsed().Hostname
-	if host == "" {
-		host = r.Address
-	}
-	if host == "" {
-		return
-	}
-	if first := d.owners[host]; first == nil || r.Born < first.Born {
-		d.owners[host] = r
-	}
-}
-
-func (d *deriver) version(r *state.Resource) {
-	spec := r.Parsed()
-	v := Version{UID: r.UID, Worker: spec.Worker, Tenant: r.Tenant, Ready: true, Handlers: spec.Handlers, Vars: spec.Vars, Sealed: r.Sealed}
-	if spec.Bundle != "" {
-		v.Bundle = d.bundles[spec.Bundle]
-		v.Ready = v.Bundle != nil
-	}
-	if spec.Assets != "" {
-		b := d.bundles[spec.Assets]
-		v.Ready = v.Ready && b != nil
-		if b != nil {
-			v.Assets = &Assets{Resource: b.Resource, SHA256: b.SHA256, Files: b.Files, RunWorkerFirst: spec.RunWorkerFirst, SPA: spec.SPA}
+// collect compares the touched parts of one kind with what they are now.
+func collect[T any, P part[T]](ids map[string]struct{}, have map[string]*T, now func(id string) *T, out *Changes[T]) {
+	for id := range ids {
+		old, is := have[id]
+		switch x := now(id); {
+		case x == nil && is:
+			out.Gone = append(out.Gone, id)
+		case x != nil && !(is && reflect.DeepEqual(x, old)):
+			out.Put = append(out.Put, x)
 		}
 	}
-	if s := r.Secrets; s != nil {
-		v.Secrets = secrets(s)
-		v.Ready = v.Ready && !s.Lost
-	}
-	d.p.Versions = append(d.p.Versions, v)
+	out.sort(func(x *T) string { return P(x).id() })
 }
 
-func secrets(s *state.Secrets) map[string][]byte {
-	out := make(map[string][]byte, len(s.Names))
-	for i, box := range s.Boxes {
-		out[s.Names[i]] = box
+type ids = map[string]struct{}
+
+// touched are the ids of the parts that may have changed.
+type touched struct{ hosts, workers, versions, bundles, crons, consumers, data ids }
+
+func newTouched() *touched { return &touched{ids{}, ids{}, ids{}, ids{}, ids{}, ids{}, ids{}} }
+
+func (t *touched) changed(v state.View, changed map[string]*state.Resource) {
+	for uid, before := range changed {
+		if before != nil {
+			t.add(v, before)
+		}
+		if r := v.Resource(uid); r != nil {
+			t.add(v, r)
+		}
 	}
-	return out
 }
 
-func (d *deriver) artifact(r *state.Resource) {
-	if r.Index != nil {
-		d.bundles[r.UID] = &Bundle{Resource: r.UID, SHA256: r.Index.SHA256, Entrypoint: r.Index.Entrypoint, Files: files(r.Index)}
+// everything adds what the state has and what an earlier plan had.
+func (t *touched) everything(v state.View, last *Plan) {
+	v.Each(func(r *state.Resource) { t.add(v, r) })
+	addAll(t.hosts, last.Hosts)
+	addAll(t.workers, last.Workers)
+	addAll(t.versions, last.Versions)
+	addAll(t.bundles, last.Bundles)
+	addAll(t.crons, last.Crons)
+	addAll(t.consumers, last.Consumers)
+	addAll(t.data, last.Data)
+}
+
+func addAll[T any](set ids, m map[string]*T) {
+	for id := range m {
+		set[id] = struct{}{}
 	}
 }
 
-func files(x *form.Index) []File {
-	out := make([]File, len(x.Files))
-	for i, f := range x.Files {
-		out[i] = File{Path: f.Path, MediaType: f.MediaType, SHA256: f.SHA256, Size: f.Size}
+// add adds the parts that a Resource can be seen in. Readiness of a version that depends on others is part of its own served
+// representation, so that the version's record changes with it.
+func (t *touched) add(v state.View, r *state.Resource) {
+	spec := r.Parsed()
+	switch r.Driver().Role {
+	case rules.Worker:
+		t.workers[r.UID] = struct{}{}
+	case rules.Deployment:
+		t.workers[spec.Worker] = struct{}{}
+	case rules.Version:
+		t.versions[r.UID] = struct{}{}
+	case rules.Artifact:
+		t.bundles[r.UID] = struct{}{}
+	case rules.Data:
+		t.data[r.UID] = struct{}{}
+	case rules.Attachment:
+		switch {
+		case spec.Hostname != "":
+			t.hosts[spec.Hostname] = struct{}{}
+		case r.Address != "":
+			t.hosts[r.Address] = struct{}{}
+		case spec.Cron.String() != "":
+			t.crons[r.UID] = struct{}{}
+		case spec.Consumer.Queue != "":
+			t.consumers[r.UID] = struct{}{}
+		}
 	}
-	return out
 }

@@ -1,11 +1,14 @@
-// Package plan is what the control room hands to a node: which hosts, workers and versions it should serve.
+// Package plan is what the control room hands to a node: which hosts, workers, versions, triggers and data it should serve.
 //
 //	plan.go     Plan and its parts
-//	derive.go   Derive: state to plan
-//	file.go     Save and Load: the last plan, for a start without control
+//	delta.go    Delta: what one plan has that another has not
+//	derive.go   Deriver: from what changed in the state to what changes in its plan
+//	parts.go    one part of a plan, from the state
+//	store.go    Store: the last plan, kept part by part for a start without control
 //
-// Invariants: a Plan is immutable and complete: nothing in it is looked up elsewhere but bytes by their digest. Equal
-// states give equal plans.
+// Invariants: the parts are immutable and may be shared; a Plan is complete: nothing in it is looked up elsewhere but bytes by
+// their digest. Equal states give equal plans. What one change costs, in work and in bytes written, depends on what it touches
+// and not on how much there is.
 //
 // Not here: what is allowed (packages rules and state), and serving.
 package plan

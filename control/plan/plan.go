@@ -2,18 +2,24 @@ package plan
 
 import "encoding/json"
 
-// Plan is what one node should serve. It is immutable once published: whoever receives it may keep and share it, and
-// must not change it. All slices are in ascending order of UID or host.
+// Plan is what one node should serve. It belongs to one owner, whose Apply changes its maps; the parts in them never change and
+// may be shared.
 type Plan struct {
-	Format   int       `json:"format"` // FormatVersion
-	Index    uint64    `json:"index"`  // index of the last command it contains
-	Hosts    []Host    `json:"hosts"`
-	Workers  []Worker  `json:"workers"`
-	Versions []Version `json:"versions"` // every version that may be run, weighted or not
+	Index     uint64               // index of the last command it contains
+	Hosts     map[string]*Host     // by canonical name
+	Workers   map[string]*Worker   // by UID, as all that follow
+	Versions  map[string]*Version  // every version that may be run, weighted or not
+	Bundles   map[string]*Bundle   // every verified artifact
+	Crons     map[string]*Cron     //
+	Consumers map[string]*Consumer //
+	Data      map[string]*Data     // every store that is there
 }
 
-// FormatVersion is the format of the plans that this program writes; it refuses to read a newer one.
-const FormatVersion = 1
+// New returns an empty plan.
+func New() *Plan {
+	return &Plan{Hosts: map[string]*Host{}, Workers: map[string]*Worker{}, Versions: map[string]*Version{}, Bundles: map[string]*Bundle{},
+		Crons: map[string]*Cron{}, Consumers: map[string]*Consumer{}, Data: map[string]*Data{}}
+}
 
 // Host is one routed name.
 type Host struct {
@@ -40,34 +46,43 @@ type Weight struct {
 	Weight  int    `json:"weight"`
 }
 
-// Version is one immutable version of a worker.
+// Version is one immutable version of a worker. Only Ready, and the boxes of Secrets, may differ between two of one UID.
 type Version struct {
-	UID      string          `json:"uid"`
-	Worker   string          `json:"worker"`
-	Tenant   string          `json:"tenant"`
-	Ready    bool            `json:"ready"`
-	Handlers []string        `json:"handlers,omitempty"`
-	Vars     json.RawMessage `json:"vars,omitempty"`   // a JSON object, nil if there are none
-	Bundle   *Bundle         `json:"bundle,omitempty"` // nil for a static-only version
-	Assets   *Assets         `json:"assets,omitempty"`
-	Sealed   string          `json:"sealed,omitempty"` // identity of the facade set that the version was made for
+	UID       string          `json:"uid"`
+	Worker    string          `json:"worker"`
+	Tenant    string          `json:"tenant"`
+	Ready     bool            `json:"ready"` // otherwise nothing new may run on it
+	Handlers  []string        `json:"handlers,omitempty"`
+	Vars      json.RawMessage `json:"vars,omitempty"`      // a JSON object, nil if there are none
+	Sensitive []string        `json:"sensitive,omitempty"` // names of its sensitive variables, ascending
+	Bindings  []Binding       `json:"bindings,omitempty"`  // in spec order
+	Bundle    string          `json:"bundle,omitempty"`    // UID of its module graph; "" for a static-only version
+	Assets    *Assets         `json:"assets,omitempty"`
+	Sealed    string          `json:"sealed,omitempty"` // identity of the facade set that the version was made for
 	// Secrets are the sealed values of sensitive variables by name; control.Secrets opens them. nil if there are none.
 	Secrets map[string][]byte `json:"secrets,omitempty"`
 }
 
-// Bundle is the verified module graph of a version. Shared between the versions that use it.
+// Binding is one named capability of a version, as it was sealed. The settings of a store are those of its Data, whose absence
+// means that the store cannot be used now.
+type Binding struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"`   // kv, sql, objects, queue, service, actor, workflow or container
+	Target string `json:"target"` // UID of the Resource, of a worker for a service
+	Form   string `json:"form"`   // exact Form URL that the target had: it selects the facade (worker-version §9)
+}
+
+// Bundle is a verified file set.
 type Bundle struct {
 	Resource   string `json:"resource"`
 	SHA256     string `json:"sha256"` // of the manifest, lower-case hex
-	Entrypoint string `json:"entrypoint"`
+	Entrypoint string `json:"entrypoint,omitempty"`
 	Files      []File `json:"files"`
 }
 
-// Assets is the verified asset set of a version and how it is delivered.
+// Assets is how a version delivers its asset set.
 type Assets struct {
-	Resource       string `json:"resource"`
-	SHA256         string `json:"sha256"`
-	Files          []File `json:"files"`
+	Bundle         string `json:"bundle"` // UID
 	RunWorkerFirst bool   `json:"runWorkerFirst,omitempty"`
 	SPA            bool   `json:"spa,omitempty"` // notFoundHandling is single_page_application
 }
@@ -78,4 +93,49 @@ type File struct {
 	MediaType string `json:"mediaType"`
 	SHA256    string `json:"sha256"` // lower-case hex
 	Size      int64  `json:"size"`
+}
+
+// Cron is one schedule of a worker.
+type Cron struct {
+	UID        string `json:"uid"`
+	Tenant     string `json:"tenant"`
+	Space      string `json:"space"`
+	Name       string `json:"name"`
+	Worker     string `json:"worker"`
+	Cron       string `json:"cron"`       // as written; internal/cronexpr reads it
+	Generation uint64 `json:"generation"` // moves with every update, also one that keeps the expression
+}
+
+// Consumer takes messages from a queue to a worker.
+type Consumer struct {
+	UID                    string `json:"uid"`
+	Tenant                 string `json:"tenant"`
+	Space                  string `json:"space"`
+	Name                   string `json:"name"`
+	Worker                 string `json:"worker"`
+	Queue                  string `json:"queue"` // UID
+	MaxBatchSize           int    `json:"maxBatchSize"`
+	MaxBatchTimeoutSeconds int    `json:"maxBatchTimeoutSeconds"`
+	MaxConcurrency         int    `json:"maxConcurrency"`
+	MaxRetries             int    `json:"maxRetries"`
+	RetryDelaySeconds      int    `json:"retryDelaySeconds"`
+	DeadLetterQueue        string `json:"deadLetterQueue,omitempty"` // UID, "" drops
+	Generation             uint64 `json:"generation"`
+}
+
+// Data is the store of one data Resource.
+type Data struct {
+	UID    string `json:"uid"`
+	Kind   string `json:"kind"` // kv, sql, objects or queue
+	Form   string `json:"form"` // exact Form URL
+	Tenant string `json:"tenant"`
+	Space  string `json:"space"`
+	Name   string `json:"name"` // of a queue: what a batch is told as its queue
+	Queue  *Queue `json:"queue,omitempty"`
+}
+
+// Queue is how a queue keeps messages.
+type Queue struct {
+	RetentionSeconds int `json:"retentionSeconds"`
+	DelaySeconds     int `json:"delaySeconds"`
 }

@@ -38,7 +38,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 	for _, plain := range []string{"", "x", strings.Repeat("long ", 9999)} {
 		b := sealed(t, r, plain, "t", "uid", "NAME")
-		if plain != "" && bytes.Contains(b, []byte(plain)) {
+		if len(plain) > 8 && bytes.Contains(b, []byte(plain)) {
 			t.Error("the box shows its value")
 		}
 		again := open(t, path)

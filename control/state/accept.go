@@ -16,7 +16,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 	if action == form.Create {
 		s.births++
 		*r = Resource{
-			UID: c.UID, Tenant: c.Actor.Tenant, Space: c.Space, Name: c.Name, Form: c.Form, Principal: c.Actor.Principal,
+			UID: c.UID, Tenant: c.Actor.Tenant, Space: c.Space, Scope: d.driver.Scope, Name: c.Name, Form: c.Form, Principal: c.Actor.Principal,
 			Born: s.births, Observed: json.RawMessage("{}"), Output: json.RawMessage("{}"), Sealed: c.Sealed, driver: d.driver,
 		}
 		if d.driver.Assigns {
@@ -47,7 +47,7 @@ func (s *State) accept(c *Command, d decision) Outcome {
 		s.claim(r)
 	}
 	s.replays.Set(op.Key, newReplay(c))
-	s.resources.Set(r.UID, r)
+	s.store(r)
 	s.setOperation(op)
 	if d.driver.Outside(action) {
 		plan := s.render(c.At, r)

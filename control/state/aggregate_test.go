@@ -242,9 +242,16 @@ func TestNotBuiltYetIsRefused(t *testing.T) {
 	s["serviceBindings"] = []object{{"name": "X", "resource": ref(x)}}
 	l.refused(l.create(form.WorkerVersionURL, "v", s), "WA-8.1", "X", x, "no active deployment")
 	l.deploy(x, "dx", l.version(x, "vx", "fetch"), 10000)
-	out := l.create(form.WorkerVersionURL, "v", s)
+	c := l.createCommand(form.WorkerVersionURL, "v", s)
+	c.Withheld = true
+	out := l.apply(c)
 	l.refused(out, "WA-8.1", "not built yet")
 	l.seed(out, rules.UnsupportedCapability)
+	c = l.createCommand(form.KVNamespaceURL, "kv", object{})
+	c.Withheld = true
+	out = l.apply(c)
+	l.seed(out, rules.FormUnknown)
+	l.ok(l.create(form.WorkerVersionURL, "v", s))
 }
 
 // REL-1: unknown, deleted, foreign and elsewhere look the same.

@@ -32,6 +32,7 @@ const (
 	SetMarker  Kind = "marker"    // Secret is the sealed comparison key
 	Reseal     Kind = "reseal"    // the same values under another key
 	SecretsAre Kind = "secrets"   // whether the sealed values of a Resource can still be opened
+	Carry      Kind = "carry"     // which facade sets this program has
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -63,6 +64,7 @@ type Command struct {
 	Proven    bool       `json:"proven,omitempty"`  // the caller controls the DNS name
 	InUse     bool       `json:"inUse,omitempty"`   // invocations of the version still run
 	Sealed    string     `json:"sealed,omitempty"`
+	Withheld  bool       `json:"withheld,omitempty"` // this node cannot do what the Form or the version's service bindings ask
 
 	// The end of an Operation.
 	OK      bool        `json:"ok,omitempty"`
@@ -70,12 +72,14 @@ type Command struct {
 	Seed    rules.Seed  `json:"seed,omitempty"`
 	Message string      `json:"message,omitempty"`
 	Index   *form.Index `json:"index,omitempty"`
+	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource, or of SecretsAre the sealed values, were found to be gone
 
 	Token  *Token           `json:"token,omitempty"`
 	Used   map[string]int64 `json:"used,omitempty"` // of UseTokens: by id, Unix ms
 	Secret []byte           `json:"secret,omitempty"`
 	Reason InputReason      `json:"reason,omitempty"` // of AwaitInput
-	Lost   bool             `json:"lost,omitempty"`   // of SecretsAre
+
+	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
 
 	parsed *parsed // of Spec; nil until somebody asked. A command is in one goroutine's hands at a time
 }

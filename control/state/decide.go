@@ -82,7 +82,7 @@ func (s *State) decideCreate(c *Command) decision {
 		return d
 	}
 	driver := s.drivers[c.Form]
-	if driver == nil {
+	if driver == nil || c.Withheld && driver.Store != "" {
 		return refusef(rules.FormUnknown, "host-api §5.1", "this Form is not implemented")
 	}
 	if v := capability(c, driver); v != nil {
@@ -101,7 +101,7 @@ func (s *State) decideCreate(c *Command) decision {
 	if v := alone(driver, spec); v != nil {
 		return refuse(v)
 	}
-	if uid, taken := s.names.Get(key(c.Actor.Tenant, c.Space, "", c.Name)); taken {
+	if uid, taken := s.names.Get(key(c.Actor.Tenant, c.Space, driver.Scope, c.Name)); taken {
 		return refusef(rules.NameConflict, "", "the name %s is taken by %s in this Space", c.Name, uid)
 	}
 	d := decision{driver: driver, spec: spec}

@@ -12,9 +12,12 @@
 //	facts.go     records to facts
 //	render.go    rule 9: which renderings a change can touch; put, the only place that moves revision
 //	represent.go the served representation of a Resource
+//	view.go      what a plan is made from: the state at one instant, and what changed since the last look
+//	facades.go   the facade sets that the program carries (worker-version §9)
 //	access.go    tokens, roles, Spaces
 //	sweep.go     retention
 //	snapshot.go  the encoded whole
+//	decode.go    a snapshot's lines, decoded on every core
 //	key.go       composite keys
 //
 // Invariants: Apply is deterministic: no clock, no randomness, no map order, no I/O; the command carries ids and times.

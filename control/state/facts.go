@@ -35,6 +35,10 @@ func (s *State) unready(r *Resource) *rules.Cause {
 	if c := rules.Pins(s.pinStates(r)); c != nil {
 		return c
 	}
+	if !s.carries(r.Sealed) {
+		return &rules.Cause{Reason: rules.LacksCapability,
+			Text: "version " + r.UID + " was sealed with the facade set " + r.Sealed + ", which this program does not carry; make a new version"}
+	}
 	for _, uid := range [...]string{r.spec.Bundle, r.spec.Assets} {
 		if uid != "" && !s.verified(uid) {
 			return &rules.Cause{Reason: rules.DependencyAbsent, Text: "the bytes of " + uid + " are not verified"}
@@ -55,7 +59,7 @@ func (s *State) pinStates(r *Resource) []rules.PinState {
 	out := make([]rules.PinState, 0, len(r.Pins))
 	for _, p := range r.Pins {
 		target := s.get(p.Target)
-		out = append(out, rules.PinState{Pointer: p.Pointer, Missing: target == nil, Changed: target != nil && target.Form != p.Form})
+		out = append(out, rules.PinState{Pointer: p.Pointer, Missing: target == nil || target.Lost, Changed: target != nil && target.Form != p.Form})
 	}
 	return out
 }

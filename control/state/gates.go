@@ -59,8 +59,10 @@ func (s *State) gateVersion(c *Command, d *decision) (*rules.Verdict, *Inspect) 
 			if v := rules.ServiceTarget(&target, ref.Binding, ref.Pointer); v != nil {
 				return v, nil
 			}
-			return rules.Refuse(rules.UnsupportedCapability, "WA-8.1", ref.Pointer, []string{ref.UID},
-				"binding %s: service calls are not built yet", ref.Binding), nil
+			if c.Withheld {
+				return rules.Refuse(rules.UnsupportedCapability, "WA-8.1", ref.Pointer, []string{ref.UID},
+					"binding %s: service calls are not built yet", ref.Binding), nil
+			}
 		}
 	}
 	return nil, nil
@@ -81,6 +83,11 @@ func (s *State) gateAttachment(c *Command, d *decision) *rules.Verdict {
 			}
 		}
 	}
+	if at := &d.spec.Consumer; at.DeadLetterQueue != "" {
+		if v := rules.DeadLetters(at.Queue, at.DeadLetterQueue, s.deadLetterOf(c.Actor.Tenant)); v != nil {
+			return v
+		}
+	}
 	agg := s.aggregate(d.spec.Worker)
 	if v := rules.Gate(&agg, d.driver.Gate, d.driver.Need); v != nil {
 		return v
@@ -89,6 +96,16 @@ func (s *State) gateAttachment(c *Command, d *decision) *rules.Verdict {
 		return s.assignable(c)
 	}
 	return nil
+}
+
+// deadLetterOf gives the edges of CL-9: the dead-letter queue of the one consumer that a queue may have.
+func (s *State) deadLetterOf(tenant string) func(queue string) string {
+	return func(queue string) string {
+		if r := s.get(s.claimant(tenant, rules.Claim{Class: rules.ClaimConsumer, Value: queue})); r != nil {
+			return r.spec.Consumer.DeadLetterQueue
+		}
+		return ""
+	}
 }
 
 // assignable is CL-7: a new endpoint needs an address that nobody ever got.

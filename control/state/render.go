@@ -16,6 +16,12 @@ import (
 func (s *State) render(at int64, r *Resource) (plan bool) {
 	set := map[string]bool{r.UID: true}
 	s.affected(r, set)
+	s.renderAll(at, set)
+	return r.driver.Role != rules.Artifact || len(set) > 1
+}
+
+// renderAll renders the live Resources of the set again, in ascending order of UID.
+func (s *State) renderAll(at int64, set map[string]bool) {
 	uids := make([]string, 0, len(set))
 	for uid := range set {
 		uids = append(uids, uid)
@@ -27,7 +33,6 @@ func (s *State) render(at int64, r *Resource) (plan bool) {
 			s.put(at, cur, seen)
 		}
 	}
-	return r.driver.Role != rules.Artifact || len(set) > 1
 }
 
 // aggregates gathers each worker's aggregate once in a pass, or a worker with many attachments would cost their square.
@@ -49,15 +54,24 @@ func (a aggregates) get(worker string) *rules.Aggregate {
 
 // affected adds what a change of r can be seen in.
 func (s *State) affected(r *Resource, set map[string]bool) {
+	if r == nil {
+		return
+	}
 	switch r.driver.Role {
 	case rules.Artifact:
 		for _, use := range [...]form.Use{form.UseBundle, form.UseAssets} {
 			for _, uid := range s.sources(r.UID, rules.Version, use) {
 				set[uid] = true
-				if v := s.get(uid); v != nil {
-					s.affected(v, set)
-				}
+				s.affected(s.get(uid), set)
 			}
+		}
+	case rules.Data:
+		for _, uid := range s.sources(r.UID, rules.Version, form.UseData) {
+			set[uid] = true
+			s.affected(s.get(uid), set)
+		}
+		for _, use := range [...]form.Use{form.UseQueue, form.UseDeadLetter} {
+			s.add(set, s.sources(r.UID, rules.Attachment, use))
 		}
 	case rules.Version:
 		for _, uid := range s.sources(r.UID, rules.Deployment, form.UseWeight) {
@@ -122,17 +136,18 @@ func (s *State) put(at int64, cur *Resource, seen aggregates) {
 	if r.Revision < MaxCounter {
 		r.Revision++
 	}
-	s.resources.Set(r.UID, &r)
+	s.store(&r)
 }
 
 func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {
 	self := s.facts(r)
-	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true}
+	o := form.Observation{Spec: r.spec, Self: &self, Index: r.Index, Address: r.Address, Resolved: true, Lost: r.Lost, SettledAt: r.Since}
 	switch r.driver.Role {
 	case rules.Worker:
 		o.Aggregate = seen.get(r.UID)
 	case rules.Deployment, rules.Attachment:
 		o.Aggregate = seen.get(r.spec.Worker)
+		o.Pins = s.pinStates(r)
 		o.RouteOwner = r.spec.Hostname == "" || s.routeOwner(r.spec.Hostname) == r.UID
 	case rules.Version:
 		o.Resolved = rules.Pins(s.pinStates(r)) == nil

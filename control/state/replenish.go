@@ -79,7 +79,7 @@ func (s *State) reseal(c *Command) Outcome {
 		next, kept := *r, *r.Secrets
 		kept.Boxes = c.Inputs.Boxes
 		next.Secrets = &kept
-		s.resources.Set(r.UID, &next)
+		s.store(&next)
 		return Outcome{Plan: true}
 	case c.Operation != "":
 		op, ok := s.operations.Get(c.Operation)
@@ -108,7 +108,7 @@ func (s *State) secretsAre(c *Command) Outcome {
 		kept.Marks, kept.Marker = c.Inputs.Marks, c.Inputs.Marker
 	}
 	next.Secrets = &kept
-	s.resources.Set(r.UID, &next)
+	s.store(&next)
 	return Outcome{Plan: s.render(c.At, &next)}
 }
 

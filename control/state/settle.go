@@ -60,8 +60,8 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		next.Status, next.Effect, next.Seed, next.Message = Failed, c.Effect, c.Seed, c.Message
 		s.setOperation(&next)
 		r := *old
-		r.Phase = Errored
-		s.resources.Set(r.UID, &r)
+		r.Phase, r.Lost = Errored, r.Lost || c.Lost
+		s.store(&r)
 		return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 	}
 	next.Status, next.Effect = Succeeded, EffectComplete
@@ -70,7 +70,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		return Outcome{Operation: &next, Plan: s.remove(c.At, old, &next)}
 	}
 	r := *old
-	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt = Idle, true, op.Generation, c.At
+	r.Phase, r.Settled, r.ObservedGeneration, r.ObservedAt, r.Since, r.Lost = Idle, true, op.Generation, c.At, c.At, false
 	if c.Index != nil {
 		r.Index = c.Index
 	}
@@ -82,13 +82,14 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		r.Active = r.spec.Weights
 	}
 	s.pin(old, &r, false)
-	s.resources.Set(r.UID, &r)
+	s.store(&r)
 	return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 }
 
 // remove ends a Resource: record, name, pins and claims go, a tombstone stays.
 func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
 	s.resources.Delete(r.UID)
+	s.note(r.UID, r)
 	s.names.Delete(key(r.Tenant, r.Space, r.Scope, r.Name))
 	s.tenants.Delete(key(r.Tenant) + r.UID)
 	s.unpin(r)

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/tidwall/btree"
+
+	"edged/control/form"
 )
 
 // snapshotFormat is the format that Write makes; a newer one is refused.
@@ -24,11 +26,12 @@ type entry struct {
 }
 
 type head struct {
-	Format int    `json:"format"`
-	Last   int64  `json:"last"`
-	Births uint64 `json:"births"`
-	Secret []byte `json:"secret,omitempty"`
-	Marker []byte `json:"marker,omitempty"`
+	Format  int      `json:"format"`
+	Last    int64    `json:"last"`
+	Births  uint64   `json:"births"`
+	Secret  []byte   `json:"secret,omitempty"`
+	Marker  []byte   `json:"marker,omitempty"`
+	Facades []string `json:"facades,omitempty"`
 }
 
 type replayRow struct {
@@ -66,7 +69,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	lines := 0
 	put := func(e entry) bool { lines++; return enc.Encode(e) == nil } // a buffered writer keeps its first error
-	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret, f.t.marker}})
+	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret, f.t.marker, f.t.facades}})
 	each(f.t.resources, func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
 	each(f.t.operations, func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
 	each(f.t.replays, func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
@@ -83,23 +86,28 @@ func each[V any](m *btree.Map[string, V], fn func(string, V) bool) { m.Scan(fn) 
 func (s *State) Restore(r io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.resources.Scan(func(uid string, r *Resource) bool { s.note(uid, r); return true }) // all of it may be gone
 	s.reset()
-	dec := json.NewDecoder(bufio.NewReader(r))
-	for lines := 0; ; lines++ {
-		var e entry
-		if err := dec.Decode(&e); err != nil {
-			return fmt.Errorf("read snapshot line %d: %w", lines+1, err)
-		}
-		if e.End != nil {
-			if *e.End != lines {
-				return fmt.Errorf("snapshot has %d lines, not %d", lines, *e.End)
+	lines := 0
+	for batch := range decodeAll(r, s.drivers) {
+		for i := range batch.entries {
+			e := &batch.entries[i]
+			if e.End != nil {
+				if *e.End != lines {
+					return fmt.Errorf("snapshot has %d lines, not %d", lines, *e.End)
+				}
+				return nil
 			}
-			return nil
+			if err := s.load(e); err != nil {
+				return fmt.Errorf("snapshot line %d: %w", lines+1, err)
+			}
+			lines++
 		}
-		if err := s.load(&e); err != nil {
-			return fmt.Errorf("snapshot line %d: %w", lines+1, err)
+		if batch.err != nil {
+			return fmt.Errorf("read snapshot line %d: %w", lines+1, batch.err)
 		}
 	}
+	return fmt.Errorf("read snapshot line %d: %w", lines+1, io.ErrUnexpectedEOF)
 }
 
 func (s *State) load(e *entry) error {
@@ -108,26 +116,26 @@ func (s *State) load(e *entry) error {
 		if e.Head.Format > snapshotFormat {
 			return fmt.Errorf("format %d is newer than this program's %d", e.Head.Format, snapshotFormat)
 		}
-		s.last, s.births, s.secret, s.marker = e.Head.Last, e.Head.Births, e.Head.Secret, e.Head.Marker
+		s.last, s.births, s.secret, s.marker, s.facades = e.Head.Last, e.Head.Births, e.Head.Secret, e.Head.Marker, e.Head.Facades
 	case e.Resource != nil:
-		return s.loadResource(e.Resource)
+		s.loadResource(e.Resource)
 	case e.Operation != nil:
 		s.setOperation(e.Operation)
 	case e.Replay != nil:
 		rec := e.Replay.replay
-		s.replays.Set(string(e.Replay.Key), &rec)
+		s.replays.Load(string(e.Replay.Key), &rec)
 	case e.Tomb != nil:
 		t := e.Tomb.tombstone
-		s.tombs.Set(e.Tomb.UID, &t)
+		s.tombs.Load(e.Tomb.UID, &t)
 	case e.Token != nil:
 		s.addToken(e.Token)
 	}
 	return nil
 }
 
-// loadResource puts a stored record back with everything that follows from it.
-func (s *State) loadResource(r *Resource) error {
-	if r.driver = s.drivers[r.Form]; r.driver == nil {
+// prepare makes of a stored record what follows from it alone.
+func (r *Resource) prepare(drivers form.Table) error {
+	if r.driver = drivers[r.Form]; r.driver == nil {
 		return fmt.Errorf("resource %s has the Form %s, which this program does not implement", r.UID, r.Form)
 	}
 	spec, v := r.driver.Parse(r.Spec)
@@ -135,13 +143,18 @@ func (s *State) loadResource(r *Resource) error {
 		return fmt.Errorf("resource %s: stored spec: %w", r.UID, v)
 	}
 	r.spec = spec
-	s.resources.Set(r.UID, r)
+	return nil
+}
+
+// loadResource puts a prepared record back with its indexes.
+func (s *State) loadResource(r *Resource) {
+	s.resources.Load(r.UID, r)
+	s.note(r.UID, nil)
 	s.names.Set(key(r.Tenant, r.Space, r.Scope, r.Name), r.UID)
-	s.tenants.Set(key(r.Tenant)+r.UID, r.UID)
+	s.tenants.Load(key(r.Tenant)+r.UID, r.UID)
 	s.claim(r)
 	for _, p := range r.Pins {
 		p.Source = r.UID
 		s.holders.Set(holderKey(r, p), p)
 	}
-	return nil
 }

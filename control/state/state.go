@@ -14,7 +14,8 @@ import (
 type State struct {
 	drivers form.Table
 
-	mu sync.RWMutex // guards everything below; Apply writes, all else reads
+	mu      sync.RWMutex // guards everything below; Apply writes, all else reads
+	changed changes
 	tables
 }
 
@@ -24,6 +25,8 @@ type tables struct {
 	births uint64 // number of creates so far
 	secret []byte // made once; signs cursors
 	marker []byte // sealed key of the marks of private inputs
+
+	facades []string // sets that the program carries, ascending; nil: nobody told, and none is judged
 
 	resources  *btree.Map[string, *Resource]  // UID
 	operations *btree.Map[string, *Operation] // id
@@ -91,6 +94,8 @@ func (s *State) Apply(c *Command) Outcome {
 		s.addToken(c.Token)
 	case RemoveToken:
 		s.removeToken(c.Token)
+	case Carry:
+		return Outcome{Plan: s.carry(c)}
 	case UseTokens:
 		s.useTokens(c.Used)
 	case Found:

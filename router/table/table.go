@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"maps"
 
 	"edged/sandbox/event"
 )
@@ -51,15 +53,41 @@ func (w *Worker) Pick(r uint32) *Version {
 	return nil
 }
 
+// shards is in how many parts a Table keeps its hosts, so that a change copies one part and shares the others.
+const shards = 256
+
 // Table maps canonical host names to workers. Immutable; safe for concurrent use.
-type Table struct{ hosts map[string]*Worker }
+type Table struct {
+	seed  maphash.Seed
+	hosts [shards]map[string]*Worker // by the hash of the name
+}
 
 // Build makes a table. hosts is copied; the workers are shared and must not change any more. The error lists every fault.
 func Build(hosts map[string]*Worker) (*Table, error) {
-	t := &Table{hosts: make(map[string]*Worker, len(hosts))}
+	return (&Table{seed: maphash.MakeSeed()}).With(hosts, nil)
+}
+
+// With returns a table that leads the names in set to their workers, knows those in drop no more and is t otherwise. Its cost is
+// that of the change and of a small part of the table for each name. The error lists every fault of set; there is no table then.
+func (t *Table) With(set map[string]*Worker, drop []string) (*Table, error) {
+	next := &Table{seed: t.seed, hosts: t.hosts}
+	var own [shards]bool
+	part := func(name string) map[string]*Worker {
+		i := maphash.String(t.seed, name) % shards
+		if !own[i] {
+			next.hosts[i], own[i] = maps.Clone(next.hosts[i]), true
+			if next.hosts[i] == nil {
+				next.hosts[i] = map[string]*Worker{}
+			}
+		}
+		return next.hosts[i]
+	}
+	for _, name := range drop {
+		delete(part(name), name)
+	}
 	checked := make(map[*Worker]bool)
 	var faults []error
-	for name, w := range hosts {
+	for name, w := range set {
 		var buf [maxHost]byte
 		if canonical, ok := appendCanonical(buf[:0], []byte(name)); !ok || string(canonical) != name {
 			faults = append(faults, fmt.Errorf("host %q is not canonical", name))
@@ -68,7 +96,7 @@ func Build(hosts map[string]*Worker) (*Table, error) {
 			faults = append(faults, fmt.Errorf("host %q leads to no worker", name))
 			continue
 		}
-		t.hosts[name] = w
+		part(name)[name] = w
 		if !checked[w] {
 			checked[w] = true
 			faults = append(faults, w.check())
@@ -77,7 +105,7 @@ func Build(hosts map[string]*Worker) (*Table, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("route table: %w", err)
 	}
-	return t, nil
+	return next, nil
 }
 
 func (w *Worker) check() error {
@@ -112,5 +140,5 @@ func (t *Table) Match(host []byte) *Worker {
 	if !ok {
 		return nil
 	}
-	return t.hosts[string(name)]
+	return t.hosts[maphash.Bytes(t.seed, name)%shards][string(name)]
 }

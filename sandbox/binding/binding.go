@@ -4,9 +4,10 @@ package binding
 type Binding struct {
 	Name string // as declared; checked by control
 
-	KV    KV
-	SQL   SQL
-	Queue Queue
+	KV      KV
+	SQL     SQL
+	Queue   Queue
+	Service Service
 }
 
 // Kind returns the name of the door that is set, as the prelude knows it; "" if none is.
@@ -18,6 +19,8 @@ func (b *Binding) Kind() string {
 		return "sql"
 	case b.Queue != nil:
 		return "queue"
+	case b.Service != nil:
+		return "service"
 	}
 	return ""
 }

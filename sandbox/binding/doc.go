@@ -4,6 +4,8 @@
 //	kv.go        KV: a key-value namespace
 //	sql.go       SQL: a database
 //	queue.go     Queue: a queue's producer side
+//	service.go   Service: another worker's HTTP route
+//	outbound.go  Fetcher: what global fetch sends to the outside
 //
 // Invariants: an implementation is safe for concurrent use, returns promptly when its context is done, and keeps no slice
 // that it was given after it returned. Errors carry the contract's names; what else is wrong with a call is Invalid

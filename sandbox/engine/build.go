@@ -27,6 +27,7 @@ func (e *Engine) NewInstance() (*Instance, error) {
 
 func (in *Instance) boot() error {
 	in.op(abi.Initialize)
+	in.malloc(bootPad)
 	if in.opInt(abi.QjsInit) != 0 || in.failure != nil {
 		return errors.Join(errors.New("the engine does not start"), in.failure)
 	}
@@ -36,9 +37,7 @@ func (in *Instance) boot() error {
 	in.op(abi.QjsSetModuleLoader, 1)
 	in.op(abi.QjsSetPromiseRejectionHandler, 1)
 	in.op(abi.QjsSetMaxStackSize, uint64(in.engine.opt.StackBytes))
-	in.known.scratch = in.malloc(scratchBytes)
-	in.known.io = in.malloc(ioBytes)
-	if in.known.scratch == 0 || in.known.io == 0 {
+	if !in.makeDesk() {
 		return errors.New("the engine has no memory for its buffers")
 	}
 	if err := in.captureErrors(); err != nil {
@@ -110,7 +109,7 @@ type SnapshotOptions struct {
 	Roots       []Value // values that clones need; Image.Roots returns them. They stay referenced
 }
 
-// Snapshot collects garbage, grows the memory to its final size, wipes the buffers and copies what is left into an
+// Snapshot collects garbage (unless Pack did), grows the memory to its final size, wipes the buffers and copies what is left into an
 // Image. The instance is good for nothing but Close afterwards. Pending jobs stay in the image: run them, or count on
 // them, before.
 func (in *Instance) Snapshot(opt SnapshotOptions) (*Image, error) {
@@ -118,7 +117,9 @@ func (in *Instance) Snapshot(opt SnapshotOptions) (*Image, error) {
 	if in.depth != 0 {
 		return nil, fault.New(fault.Internal, op, "called from inside the guest")
 	}
-	in.op(abi.RunGC, uint64(in.known.runtime))
+	if !in.packed {
+		in.op(abi.RunGC, uint64(in.known.runtime))
+	}
 	in.op(abi.QjsSetMemoryLimit, 0)
 	in.growTo(opt.MemoryBytes)
 	in.op(abi.QjsSetMemoryLimit, uint64(max(opt.HeapLimit, 0)))

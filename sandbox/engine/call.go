@@ -117,8 +117,9 @@ func (in *Instance) PromiseState(v Value) PromiseState {
 }
 
 // PromiseResult returns the value or the reason of a settled promise, owned by the caller; Undefined for anything else.
+// The engine itself looks what v is.
 func (in *Instance) PromiseResult(v Value) Value {
-	if s := in.PromiseState(v); s != Fulfilled && s != Rejected {
+	if !v.IsObject() || in.failure != nil {
 		return Undefined
 	}
 	return in.opVal(abi.PromiseResult, in.cx(), uint64(v))

@@ -6,8 +6,11 @@
 //	instance.go   Instance: one guest memory, and the guarded way into it
 //	convert.go    values to Go and back
 //	text.go       strings, read and written in place; layout.go checks that this build has them where we think
+//	array.go      elements of arrays, read in place
+//	symbol.go     names of members that no script sees
 //	throw.go      exceptions, both ways
 //	call.go       calls, jobs, promises
+//	arena.go      what an invocation writes, side by side on few pages
 //	build.go      from nothing to something worth a snapshot: scripts, modules, Snapshot
 //	strip.go      scripts as bytecode of our own making, without their text
 //	module.go     resolution and loading of modules, also after the snapshot

@@ -66,6 +66,8 @@ type Engine struct {
 	digest   [sha256.Size]byte // of Options.Wasm and the names of the host functions: what an Image depends on
 	pages    uint32
 	layout   stringLayout
+	arrays   bool // arrays are laid out as array.go says
+	arenas   bool // blocks of guest memory are laid out as arena.go says
 	reset    ResetMethod
 	table    pageTable
 }
@@ -187,6 +189,10 @@ func (e *Engine) tryOut() error {
 	if err := e.learnStrings(in); err != nil {
 		return err
 	}
+	if err := e.learnArrays(in); err != nil {
+		return err
+	}
+	e.learnArenas(in)
 	img, err := in.Snapshot(SnapshotOptions{MemoryBytes: e.opt.MaxMemoryBytes})
 	if err != nil {
 		return err

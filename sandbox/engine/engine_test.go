@@ -102,6 +102,7 @@ func image(t testing.TB, e *Engine, src string, opt SnapshotOptions) *Image {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in.Pack()
 	opt.Roots = []Value{root}
 	img, err := in.Snapshot(opt)
 	if err != nil {

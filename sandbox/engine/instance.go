@@ -46,6 +46,7 @@ type Instance struct {
 	broken  bool  // the failure is our own bug: Reset refuses
 
 	known   known
+	packed  bool              // Pack was called
 	loaded  map[string]uint32 // modules compiled since the snapshot
 	modErr  error             // first error of a module callback since the last evaluation started
 	limits  limits

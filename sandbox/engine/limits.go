@@ -64,6 +64,18 @@ func (in *Instance) CPU() time.Duration {
 	return in.limits.used
 }
 
+// Charge counts d of work that was done for this invocation outside of the guest. If that uses the budget up the guest
+// is stopped, and the instance has failed with event.ErrCPU. Not to be called from a host function.
+func (in *Instance) Charge(d time.Duration) {
+	l := &in.limits
+	l.used += d
+	l.budget -= d
+	if l.stop == nil && l.budget < 0 {
+		l.stop, l.stopAt = event.ErrCPU, clock()
+		in.fail(event.ErrCPU)
+	}
+}
+
 // Interrupt stops the guest at its next poll, at most about a millisecond away, with cause as the instance's failure; the
 // first cause counts. JavaScript cannot catch it, and no finally block runs. A guest that does not run now is stopped
 // as soon as it does. Safe for concurrent use; forgotten by Arm and Reset.

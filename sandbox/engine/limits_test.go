@@ -245,3 +245,26 @@ func TestHostPanic(t *testing.T) {
 		}
 	}
 }
+
+// Work done elsewhere counts as the guest's own: what is over the budget ends it, also while its clock stands still.
+func TestCharge(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		in := fresh(t)
+		in.Arm(time.Second)
+		if running {
+			in.Resume()
+		}
+		in.Charge(400 * time.Millisecond)
+		if in.Err() != nil || in.CPU() < 400*time.Millisecond {
+			t.Fatalf("after 400 ms: %v, %v", in.Err(), in.CPU())
+		}
+		if _, err := in.Eval([]byte("1"), "x.js"); err != nil {
+			t.Fatal(err)
+		}
+		in.Charge(700 * time.Millisecond)
+		_, err := in.Eval([]byte("1"), "x.js")
+		if !errors.Is(in.Err(), event.ErrCPU) || !errors.Is(err, event.ErrCPU) {
+			t.Errorf("running %v: over the budget: %v, %v", running, in.Err(), err)
+		}
+	}
+}

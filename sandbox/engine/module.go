@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"net/url"
 
 	"edged/internal/fault"
 	"edged/sandbox/engine/abi"
@@ -79,12 +80,17 @@ func (in *Instance) compileModule(name string, src []byte) Value {
 	if meta.IsException() {
 		return Exception
 	}
-	ok := in.SetProp(meta, "url", in.NewString([]byte(name)))
+	ok := in.SetProp(meta, "url", in.NewString([]byte(ModuleURL(name))))
 	in.Free(meta)
 	if !ok {
 		return Exception
 	}
 	return m
+}
+
+// ModuleURL is what import.meta.url says in the module of a name: a file URL, so that it can be the base of others.
+func ModuleURL(name string) string {
+	return (&url.URL{Scheme: "file", Path: "/" + name}).String()
 }
 
 // guestNormalize is asked for each import. It does more than to name the module: it compiles it here, because only

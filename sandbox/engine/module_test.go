@@ -57,7 +57,7 @@ func TestModules(t *testing.T) {
 	}
 	in := fresh(t)
 	ns := module(t, in, f)
-	if got := in.Text(in.GetProp(ns, "default")); got != "dfunction,b,b,main,b,e,1,url" {
+	if got := in.Text(in.GetProp(ns, "default")); got != "dfunction,b,file:///b,file:///main,b,file:///e,1,url" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestImportAfterSnapshot(t *testing.T) {
 	c := clone(t, img)
 	c.Loader = f
 	for range 2 {
-		for _, tt := range [][2]string{{"./a", "aa"}, {"./b", "baab"}, {"./b", "baab"}, {"./x", "module_not_found: no module ./x for main"},
+		for _, tt := range [][2]string{{"./a", "afile:///a"}, {"./b", "bafile:///afile:///b"}, {"./b", "bafile:///afile:///b"}, {"./x", "module_not_found: no module ./x for main"},
 			{"./bad", "SyntaxError"}, {"./bad", "SyntaxError"}} {
 			p, err := c.Call(img.Roots()[0], Undefined, c.NewString([]byte(tt[0])))
 			if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -111,18 +112,14 @@ func (w *restored) run(m *memory, from, to uint64) {
 	w.pages += int(n) / pageSize
 	if n >= longRun && m.giveBack(from, to) {
 		w.in.stats.BytesFreed += n
+		m.copyTail(from, to)
 	} else {
 		m.copyBack(from, to)
 		w.in.stats.PagesCopied += n / uint64(pageSize)
 	}
-	for _, t := range m.from.tail {
-		if t.off >= from && t.off < to {
-			copy(m.cur[t.off:], t.data)
-		}
-	}
 }
 
-// copyBack overwrites [from, to) with the image: zero below and above its dense part.
+// copyBack overwrites [from, to) with the image: zero below its dense part, and above it but for the tail pages.
 func (m *memory) copyBack(from, to uint64) {
 	p := m.from
 	low, high := min(max(from, p.first), to), min(max(from, p.dense), to)
@@ -130,7 +127,26 @@ func (m *memory) copyBack(from, to uint64) {
 	if low < high {
 		copy(m.cur[low:high], p.image[low-p.first:high-p.first])
 	}
+	for _, t := range p.tail { // private from the start and hardly ever written: reading is cheaper than writing
+		if t.off < high || t.off >= to {
+			continue
+		}
+		clear(m.cur[high:t.off])
+		high = t.off + uint64(len(t.data))
+		if page := m.cur[t.off:high]; !bytes.Equal(page, t.data) {
+			copy(page, t.data)
+		}
+	}
 	clear(m.cur[high:to])
+}
+
+// copyTail puts the tail pages of [from, to) back.
+func (m *memory) copyTail(from, to uint64) {
+	for _, t := range m.from.tail {
+		if t.off >= from && t.off < to {
+			copy(m.cur[t.off:], t.data)
+		}
+	}
 }
 
 // all restores everything, written or not.
@@ -151,9 +167,7 @@ func (m *memory) copyAll(size uint64) {
 	if dense < size && !m.giveBack(dense, size) {
 		clear(m.cur[dense:size])
 	}
-	for _, t := range m.from.tail {
-		copy(m.cur[t.off:], t.data)
-	}
+	m.copyTail(dense, size)
 }
 
 // chooseReset takes the wanted method if it works on this machine, or the best that does. in is a clone.

@@ -17,19 +17,19 @@ import (
 // watching is one invocation under watch. The zero value is none.
 type watching struct {
 	on     bool
-	thread int
 	faults int64 // of the thread when the watch began
 }
 
 // Watch begins an invocation that the caller will run on this goroutine up to Reset: the goroutine keeps its thread until
-// then, and Reset may know what was written without asking the kernel. Whoever lets the guest run elsewhere, or
-// waits, calls Unwatch before. Without a Watch Reset works just as well, only slower.
+// then, and Reset may know what was written without asking the kernel. Whoever lets the guest run on another goroutine, or
+// waits, calls Unwatch before, on this one: Reset would look at the faults of the wrong thread. Without a Watch Reset
+// works just as well, only slower.
 func (in *Instance) Watch() {
 	if in.mem.scanner == nil || !in.mem.scanner.complete || in.watch.on {
 		return // the next scan has to look anyway
 	}
 	runtime.LockOSThread()
-	in.watch = watching{on: true, thread: unix.Gettid(), faults: in.mem.scanner.faults()}
+	in.watch = watching{on: true, faults: in.mem.scanner.faults()}
 }
 
 // Unwatch ends a watch: what is written from now on is found by a scan. It is called by the goroutine that called Watch.
@@ -55,7 +55,7 @@ func (in *Instance) unseen() {
 // private lists the pages that differ from the image, or may: those of the last scan if a watch saw that no other came.
 func (in *Instance) private(e *Engine) ([]span, error) {
 	s := in.mem.scanner
-	if in.watch.on && s.complete && s.faults() == in.watch.faults && unix.Gettid() == in.watch.thread {
+	if in.watch.on && s.complete && s.faults() == in.watch.faults {
 		return s.found, nil
 	}
 	in.stats.Scans++

@@ -6,3 +6,11 @@ import "edged/sandbox/engine"
 func hostClassID(in *engine.Instance, args []engine.Value) engine.Value {
 	return engine.Int(in.ClassID(args[0]))
 }
+
+// hideSymbol(symbol): makes it a name that no script sees on an object. True if it is one now.
+func hostHideSymbol(in *engine.Instance, args []engine.Value) engine.Value {
+	if !args[0].IsSymbol() {
+		return badArgument(in, "hideSymbol")
+	}
+	return engine.Bool(in.HideSymbol(args[0]))
+}

@@ -52,6 +52,9 @@ func TestTextCodecs(t *testing.T) {
 		// A wrong lead byte does not swallow the ASCII behind it.
 		{`return ['shift_jis', 'euc-jp', 'euc-kr', 'big5', 'gbk'].map((l) => new TextDecoder(l).decode(new Uint8Array([0x82, 0x22, 0x3c]))).every((s) => s.endsWith('"<'))`, "true"},
 		{`return [' UTF8 ', 'latin1', 'ascii', 'l5', 'UTF-16', 'sjis', 'x-user-defined'].map((l) => new TextDecoder(l).encoding).join()`, "utf-8,windows-1252,windows-1252,windows-1254,utf-16le,shift_jis,x-user-defined"},
+		{`return new TextDecoder('gb18030').decode(new Uint8Array([0xa6, 0xd9, 0xfe, 0x59, 0xa3, 0xa0, 0xa8, 0xbc]))`, "\ufe10\u9fb4\u3000\u1e3f"},
+		// What is detached has no bytes.
+		{`const gone = [new ArrayBuffer(4), new Uint8Array(4), new Float64Array(1), new DataView(new ArrayBuffer(4))]; for (const v of gone) (v.buffer ?? v).transfer(); return gone.map((v) => new TextDecoder().decode(v).length + new Blob([v]).size).join()`, "0,0,0,0"},
 		{`return new TextDecoder('utf-7')`, "throws RangeError: TextDecoder: the encoding utf-7 is not supported"},
 		{`return new TextDecoder('replacement')`, "throws RangeError: TextDecoder: the encoding replacement is not supported"},
 		{`return new TextDecoder().decode('text')`, "throws TypeError: TextDecoder.decode: the input is neither an ArrayBuffer nor a view of one"},
@@ -64,7 +67,7 @@ func TestCrypto(t *testing.T) {
 		{`const hex = (b) => new Uint8Array(b).toHex(); return hex(await crypto.subtle.digest('sha-1', new Uint8Array([97, 98, 99]))) + ' ' + hex(await crypto.subtle.digest({ name: 'SHA-256' }, new ArrayBuffer(0)))`,
 			"a9993e364706816aba3e25717850c26c9cd0d89d e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		{`return [(await crypto.subtle.digest('SHA-384', new Uint8Array(1))).byteLength, (await crypto.subtle.digest('SHA-512', new DataView(new ArrayBuffer(8)))).byteLength].join()`, "48,64"},
-		{`return crypto.subtle.digest('MD5', new Uint8Array(1))`, "throws NotSupportedError: The digest MD5 is not supported"},
+		{`return crypto.subtle.digest('MD5', new Uint8Array(1))`, "throws NotSupportedError: The algorithm MD5 is not supported for this operation"},
 		{`return crypto.subtle.digest('SHA-1', 'text')`, "throws TypeError: SubtleCrypto.digest: the data is neither an ArrayBuffer nor a view of one"},
 		{`const a = new Uint32Array(64), b = crypto.getRandomValues(a); return a === b && new Set(a).size > 60`, "true"},
 		{`const a = new Uint8Array(64); crypto.getRandomValues(a.subarray(8, 56)); return a.slice(0, 8).join('') + a.slice(56).join('')`, "0000000000000000"},
@@ -89,7 +92,7 @@ func TestStructuredClone(t *testing.T) {
 		{`const b = new ArrayBuffer(8), u = new Uint8Array(b, 2, 3); u[0] = 7; const c = structuredClone({ b, u, m: new Map([[b, u]]), s: new Set([u]) }, { transfer: [b] }); return [b.detached, c.u.buffer === c.b, c.u[0], c.m.get(c.b) === c.u, c.s.has(c.u), Object.keys(c)].join(' ')`, "true true 7 true true b,u,m,s"},
 		// Nothing is detached when something else cannot be cloned.
 		{`const b = new ArrayBuffer(4); try { structuredClone({ b, f() {} }, { transfer: [b] }); } catch (e) { return e.name + b.detached; }`, "DataCloneErrorfalse"},
-		{`const b = new ArrayBuffer(4); return structuredClone(1, { transfer: [b, b] })`, "throws DataCloneError: A buffer that is transferred twice could not be cloned"},
+		{`const b = new ArrayBuffer(4); return structuredClone(1, { transfer: [b, b] })`, "throws DataCloneError: A buffer or object that is transferred twice could not be cloned"},
 		{`const b = new ArrayBuffer(4, { maxByteLength: 8 }), c = structuredClone([new Uint8Array(b), new Uint8Array(b, 0, 4)]); c[0].buffer.resize(8); return [c[0].length, c[1].length, b.byteLength].join()`, "8,4,4"},
 		{`let deep = {}; for (let i = 0, d = deep; i < 50; i++) d = d.d = {}; return JSON.stringify(structuredClone(deep)) === JSON.stringify(deep)`, "true"},
 		{`const o = JSON.parse('{"__proto__":{"x":1}}'); const c = structuredClone(o); return Object.getPrototypeOf(c) === Object.prototype && Object.keys(c)[0]`, "__proto__"},
@@ -111,6 +114,7 @@ func TestConsole(t *testing.T) {
 		{`console.count(); console.count('b'); console.count(); console.countReset(); console.count(); console.countReset('none')`, "2 default: 1|2 b: 1|2 default: 2|2 default: 1|3 Count for 'none' does not exist"},
 		{`console.assert(true, 'no'); console.assert(false); console.assert(0, 'yes %s', 1)`, "4 Assertion failed|4 Assertion failed: yes 1"},
 		{`console.table([{ a: 1, b: 'x' }, { a: 2 }])`, "1 (index) | a | b\n0       | 1 | 'x'\n1       | 2 |"},
+		{`console.table([{ a: 1, b: 'x', c: 0 }], ['c', 'a', 'd'])`, "1 (index) | c | a | d\n0       | 0 | 1 |"},
 		{`console.timeEnd('t')`, "3 Timer 't' does not exist"},
 		{`console.log('x'.repeat(1e6)); console.log({ a: 'x'.repeat(1e6) }); console.log(Array(1e6).fill(1))`, ""},
 	} {

@@ -183,7 +183,14 @@ func gb18030Length(src []byte) (n, bad int) {
 	return 4, 4
 }
 
-// gb18030Extra is what is for private use, and one character that moved.
+// gb18030Pairs are characters that moved, and those that the edition of 2022 gave a place outside of private use.
+var gb18030Pairs = map[rune]rune{
+	0xa3a0: 0x3000, 0xa8bc: 0x1e3f,
+	0xa6d9: 0xfe10, 0xa6da: 0xfe12, 0xa6db: 0xfe11, 0xa6dc: 0xfe13, 0xa6dd: 0xfe14, 0xa6de: 0xfe15, 0xa6df: 0xfe16, 0xa6ec: 0xfe17, 0xa6ed: 0xfe18, 0xa6f3: 0xfe19,
+	0xfe59: 0x9fb4, 0xfe61: 0x9fb5, 0xfe66: 0x9fb6, 0xfe67: 0x9fb7, 0xfe6d: 0x9fb8, 0xfe7e: 0x9fb9, 0xfe90: 0x9fba, 0xfea0: 0x9fbb,
+}
+
+// gb18030Extra is what is for private use, and the pairs above.
 func gb18030Extra(seq []byte) rune {
 	lead, trail := rune(seq[0]), rune(seq[1])
 	switch {
@@ -194,8 +201,8 @@ func gb18030Extra(seq []byte) rune {
 		case "\x84\x31\xa4\x39":
 			return 0xffff
 		}
-	case lead == 0xa8 && trail == 0xbc:
-		return 0x1e3f
+	case gb18030Pairs[lead<<8|trail] != 0:
+		return gb18030Pairs[lead<<8|trail]
 	case trail >= 0xa1 && trail <= 0xfe && lead >= 0xaa && lead <= 0xaf:
 		return 0xe000 + (lead-0xaa)*94 + trail - 0xa1
 	case trail >= 0xa1 && trail <= 0xfe && lead >= 0xf8 && lead <= 0xfe:

@@ -18,13 +18,34 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // world is an engine with the whole prelude, and what the sandbox would be to it: timers that are due at once, a
 // request body, a log.
 type world struct {
-	tb     testing.TB
-	in     *engine.Instance
-	enter  []engine.Value // the prelude's entries
-	timers []int32
-	body   [][]byte
-	log    []string
+	tb      testing.TB
+	in      *engine.Instance
+	enter   []engine.Value // the prelude's entries
+	timers  []int32
+	body    [][]byte
+	log     []string
+	codecs  Codecs
+	reports []string // what reached host.report
+	works   []func() // begun and not done
+
+	lastWork int32
 }
+
+// Work puts work off until the script has come to rest, as if it took long.
+func (w *world) Work(do func(stop func() bool) Outcome) (int32, bool) {
+	w.lastWork++
+	id := w.lastWork
+	w.works = append(w.works, func() {
+		v, ok := do(func() bool { return false })(w.in)
+		if _, err := w.in.Call(w.enter[enterSettle], engine.Undefined, engine.Int(id), engine.Bool(ok), v); err != nil {
+			w.tb.Errorf("settle: %v", err)
+		}
+	})
+	return id, true
+}
+
+// Codecs keeps the codecs, as the sandbox's invocation does.
+func (w *world) Codecs() *Codecs { return &w.codecs }
 
 // Console takes the log, as the sandbox's invocation does.
 func (w *world) Console(level int, text string) { w.log = append(w.log, fmt.Sprint(level, " ", text)) }
@@ -56,13 +77,22 @@ var sharedEngine = sync.OnceValues(func() (*engine.Engine, error) {
 			}},
 			engine.Host{Name: "bodyCancel", Fn: none},
 			engine.Host{Name: "signalUsed", Fn: none},
-			engine.Host{Name: "report", Argc: 2, Fn: none},
+			engine.Host{Name: "report", Argc: 2, Fn: func(in *engine.Instance, args []engine.Value) engine.Value {
+				what, _ := in.String(args[0])
+				text, _ := in.String(args[1])
+				w := in.User.(*world)
+				w.reports = append(w.reports, what+": "+text)
+				return engine.Undefined
+			}},
 		),
 	})
 })
 
 // The entries of the prelude that these tests use, by their position.
-const enterTimer = 9
+const (
+	enterSettle = 9
+	enterTimer  = 11
+)
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
@@ -79,7 +109,14 @@ func newWorld(tb testing.TB) *world {
 	in.User = w
 	in.Arm(time.Minute)
 	// The functions that the scripts need of the prelude's scope are put where scripts can see them.
-	const inner = "\nglobalThis.inner = { newIncomingRequest, responseParts, host };\ninvocation = [0, null, false, null];\nreturn [dispatchAdopt"
+	const inner = `
+globalThis.inner = {
+  newIncomingRequest: (...args) => { dispatchFetchHandler = (request) => request; return dispatchFetch(...args); },
+  responseParts: dispatchFinish,
+  host,
+};
+invocation = [0, null, false, null];
+return [dispatchAdopt`
 	src := []byte(prelude.Source())
 	src = replaceOnce(tb, src, "\nreturn [dispatchAdopt", inner)
 	fn, err := in.Eval(src, "prelude.js")
@@ -123,6 +160,12 @@ func (w *world) drain() {
 			w.tb.Fatalf("job: %v", err)
 		}
 		if n > 0 {
+			continue
+		}
+		if len(w.works) > 0 {
+			do := w.works[0]
+			w.works = w.works[1:]
+			do()
 			continue
 		}
 		if len(w.timers) == 0 {

@@ -27,6 +27,27 @@ func TestTableIsGolden(t *testing.T) {
 12 classID/1
 13 headerName/1
 14 headerValue/1
+15 mimeType/1
+16 formParse/2
+17 codecOpen/2
+18 codecRun/2
+19 codecClose/1
+20 subtleImport/4
+21 subtleExport/3
+22 subtleGenerate/4
+23 subtlePublic/2
+24 subtleRSA/2
+25 subtleSign/4
+26 subtleVerify/5
+27 subtleCrypt/6
+28 subtleDerive/8
+29 hideSymbol/1
+30 patternCompile/3
+31 patternURL/1
+32 intlNumber/2
+33 intlDate/2
+34 intlZone/1
+35 intlCurrency/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)
@@ -37,23 +58,27 @@ func TestTableIsGolden(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	w := newWorld(t)
 	for _, h := range Table() {
+		step := 7
+		if h.Argc > 4 { // fewer values for each of many
+			step = 31
+		}
 		got := w.eval(fmt.Sprintf(`
 			const detached = () => { const b = new ArrayBuffer(36), u = new Uint8Array(b); b.transfer(); return [b, u]; };
 			const values = [undefined, null, true, -1, 0, 3, 1e300, NaN, 2**31, '', 'utf-8', 'http://a/', '\ud800', 'x'.repeat(5000), 1n, Symbol(), {}, [], () => 1, new Uint8Array(0),
 				new Uint8Array(7), new Uint8Array(8), new Uint8Array(16).fill(255), new Uint8Array(36), new ArrayBuffer(3), new Float64Array(4), new DataView(new ArrayBuffer(1)),
 				...detached(), new Proxy({}, {}), new SharedArrayBuffer(4)];
 			let calls = 0;
-			const fn = inner.host[%q], args = [];
+			const fn = inner.host[%[1]q], args = [];
 			const fill = (at) => {
-				if (at < %d) {
-					for (let i = at < 2 ? 0 : calls %% 7; i < values.length; i += at < 2 ? 1 : 7) { args[at] = values[i]; fill(at + 1); }
+				if (at < %[2]d) {
+					for (let i = at < 2 ? 0 : calls %% %[3]d; i < values.length; i += at < 2 ? 1 : %[3]d) { args[at] = values[i]; fill(at + 1); }
 					return;
 				}
 				calls++;
-				try { fn(...args); } catch (e) { if (!(e instanceof TypeError)) throw e; }
+				try { fn(...args); } catch (e) { if (!(e instanceof TypeError) && e.message !== 'too many compression streams are open') throw e; }
 			};
 			fill(0);
-			return calls > 0;`, h.Name, h.Argc))
+			return calls > 0;`, h.Name, h.Argc, step))
 		if got != "true" {
 			t.Errorf("%s: %s", h.Name, got)
 		}

@@ -27,6 +27,7 @@ type Graph struct {
 	entrypoint string
 	modules    []Module
 	byPath     map[string]*Module
+	mapped     bool // there are source maps
 }
 
 // New checks a bundle as far as that needs no evaluation: every media type is known, paths are unique, the entrypoint is
@@ -45,6 +46,7 @@ func New(entrypoint string, modules []Module) (*Graph, error) {
 			return nil, ErrNotFound.Newf("modgraph.New", "module %q stands twice in the bundle", m.Path)
 		}
 		g.byPath[m.Path] = m
+		g.mapped = g.mapped || m.MediaType == TypeSourceMap
 	}
 	main := g.byPath[entrypoint]
 	if main == nil {

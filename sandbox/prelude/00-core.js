@@ -10,7 +10,17 @@ const coreObjectPrototype = Object.prototype;
 const coreHasOwn = Object.hasOwn;
 const coreParse = JSON.parse;
 const coreResolve = Promise.resolve.bind(Promise);
+const coreNow = Date.now;
+const coreClock = performance.now.bind(performance);
 const coreThen = Function.prototype.call.bind(Promise.prototype.then);
+
+// The name of a slot: a symbol that no script sees on an object, in whatever way it looks, so that spreading and assigning
+// copy no slots either. (A proxy does see it when it stands where an object of ours is expected.)
+function coreSlot(name) {
+  const slot = Symbol(name);
+  host.hideSymbol(slot);
+  return slot;
+}
 
 // Defines a global as the standards want them: writable, configurable, not enumerable.
 function expose(name, value) {
@@ -33,16 +43,24 @@ function settle(id, ok, value) {
   waiting[ok ? 0 : 1](value);
 }
 
-// Text for the log: what was thrown, with its stack. User code may run (getters, toString), so it may throw in its turn.
+// Text for the log: what was thrown, with its stack. User code may run (getters of an error), so it may throw in its turn.
 function coreDescribe(thrown) {
   try {
-    if (typeof thrown === 'object' && thrown !== null && ('stack' in thrown || 'message' in thrown)) {
-      const head = `${thrown.name}: ${thrown.message}`;
-      const stack = thrown.stack;
-      return typeof stack === 'string' && stack !== '' ? `${head}\n${stack}` : head;
-    }
-    return typeof thrown === 'string' ? thrown : String(thrown);
+    if (typeof thrown !== 'object' || thrown === null) return typeof thrown === 'function' ? consoleFunction(thrown) : String(thrown);
+    if (!errorIs(thrown)) return consoleValue(new ConsoleShow(), thrown, 0);
+    const head = `${thrown.name}: ${thrown.message}`;
+    const stack = thrown.stack;
+    return typeof stack === 'string' && stack !== '' ? `${head}\n${stack}` : head;
   } catch {
     return 'a value that cannot be shown';
   }
+}
+
+// What Error.prepareStackTrace is given must not hand out functions: those on the stack may be the prelude's own.
+{
+  let site;
+  Error.prepareStackTrace = (_, sites) => { site = sites[0]; };
+  void new Error('x').stack;
+  delete corePrototypeOf(site).getFunction;
+  Error.prepareStackTrace = undefined;
 }

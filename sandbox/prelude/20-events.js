@@ -3,9 +3,9 @@
 // An event keeps its state in one record under kEvent; a target keeps its listeners under kListeners, null until the
 // first one. What a listener throws is diagnostics: it never reaches the code that dispatched.
 
-const kEvent = Symbol('event');
-const kListeners = Symbol('listeners');
-const kHandlers = Symbol('handlers');
+const kEvent = coreSlot('event');
+const kListeners = coreSlot('listeners');
+const kHandlers = coreSlot('handlers');
 
 // Gives a class the outside that WebIDL asks for (enumerable members, a string tag) and makes it a global.
 function webInterface(C) {
@@ -43,7 +43,7 @@ function webArguments(given, needed, what) {
 
 function eventOf(value) {
   const state = value?.[kEvent];
-  if (state === undefined) throw new TypeError('Illegal invocation: not an Event');
+  if (state === undefined || !coreHasOwn(value, kEvent)) throw new TypeError('Illegal invocation: not an Event');
   return state;
 }
 
@@ -62,7 +62,7 @@ class Event {
     const bubbles = !!init.bubbles, cancelable = !!init.cancelable, composed = !!init.composed;
     this[kEvent] = {
       type, bubbles, cancelable, composed, target: null, currentTarget: null, phase: 0, canceled: false,
-      stop: false, stopNow: false, passive: false, dispatching: false, trusted: false, time: performance.now(),
+      stop: false, stopNow: false, passive: false, dispatching: false, trusted: false, time: coreClock(),
     };
     Object.defineProperty(this, 'isTrusted', isTrustedDescriptor);
   }
@@ -122,7 +122,7 @@ function eventInit(state, type, bubbles, cancelable) {
   return true;
 }
 
-const kDetail = Symbol('detail');
+const kDetail = coreSlot('detail');
 
 class CustomEvent extends Event {
   constructor(type, eventInitDict = undefined) {
@@ -162,9 +162,11 @@ class PromiseRejectionEvent extends Event {
   get reason() { eventOf(this); return this[kDetail].reason; }
 }
 
+// As Web IDL wants it, nothing stands for the global object.
 function listenersOf(value) {
-  const list = value?.[kListeners];
-  if (list === undefined) throw new TypeError('Illegal invocation: not an EventTarget');
+  value ??= globalThis;
+  const list = value[kListeners];
+  if (list === undefined || !coreHasOwn(value, kListeners)) throw new TypeError('Illegal invocation: not an EventTarget');
   return list;
 }
 
@@ -185,7 +187,8 @@ class EventTarget {
     this[kHandlers] = null;
   }
   addEventListener(type, callback, options = undefined) {
-    const list = listenersOf(this);
+    const target = this ?? globalThis;
+    const list = listenersOf(target);
     webArguments(arguments.length, 2, 'addEventListener');
     type = `${type}`;
     callback = listenerCallback(callback);
@@ -198,11 +201,11 @@ class EventTarget {
       if (signal !== undefined) signalOf(signal);
     }
     if (callback === null || signal?.aborted) return;
-    if (list === null) this[kListeners] = [];
+    if (list === null) target[kListeners] = [];
     else if (listenerFind(list, type, callback, capture) !== undefined) return;
     const listener = { type, callback, capture, once, passive, removed: false };
-    listenerAdd(this, listener);
-    if (signal !== undefined) signalOnAbort(signal, () => listenerRemove(this, listener));
+    listenerAdd(target, listener);
+    if (signal !== undefined) signalOnAbort(signal, () => listenerRemove(target, listener));
   }
   removeEventListener(type, callback, options = undefined) {
     const list = listenersOf(this);
@@ -212,7 +215,7 @@ class EventTarget {
     const capture = listenerCapture(options);
     if (list === null) return;
     const listener = listenerFind(list, type, callback, capture);
-    if (listener !== undefined) listenerRemove(this, listener);
+    if (listener !== undefined) listenerRemove(this ?? globalThis, listener);
   }
   dispatchEvent(event) {
     listenersOf(this);
@@ -220,7 +223,7 @@ class EventTarget {
     const state = eventOf(event);
     if (state.dispatching) throw new DOMException('The event is already being dispatched', 'InvalidStateError');
     state.trusted = false;
-    return eventDispatch(this, event, state);
+    return eventDispatch(this ?? globalThis, event, state);
   }
 }
 
@@ -232,6 +235,7 @@ function listenerFind(list, type, callback, capture) {
 function listenerAdd(target, listener) {
   const list = target[kListeners];
   target[kListeners] = list === null ? [listener] : [...list, listener];
+  if (target[kSignal] !== undefined) signalKeep(target);
 }
 
 function listenerRemove(target, listener) {
@@ -279,8 +283,9 @@ function listenersCall(target, list, event, state, capture) {
   }
 }
 
+// What a callback threw that belongs to nobody (HTML, "report an exception").
 function reportException(error) {
-  host.report('listener', coreDescribe(error));
+  if (!errorFire(error)) host.report('listener', coreDescribe(error));
 }
 
 // Fires an event of the runtime's own; costs nothing while nobody listens.
@@ -292,33 +297,39 @@ function eventFire(target, type) {
 }
 
 // Adds the event handler attribute on<type> to a prototype. A handler keeps the place in line of its first setting.
-function eventHandler(prototype, type) {
+// call(handler, target, event) calls it; without it the handler gets the event, and false cancels.
+function eventHandler(prototype, type, call = eventHandlerCall) {
   const descriptor = Object.getOwnPropertyDescriptor({
     get [`on${type}`]() {
       listenersOf(this);
-      return this[kHandlers]?.[type]?.value ?? null;
+      return (this ?? globalThis)[kHandlers]?.[type]?.value ?? null;
     },
     set [`on${type}`](value) {
       listenersOf(this);
+      const target = this ?? globalThis;
       if (typeof value !== 'function' && typeof value !== 'object') value = null;
-      const handlers = this[kHandlers] ??= { __proto__: null };
+      const handlers = target[kHandlers] ??= { __proto__: null };
       const current = handlers[type];
       if (value === null) {
-        if (current !== undefined) listenerRemove(this, current.listener);
+        if (current !== undefined) listenerRemove(target, current.listener);
         delete handlers[type];
       } else if (current !== undefined) {
         current.value = value;
       } else {
         const handler = handlers[type] = { value, listener: null };
         const callback = function (event) {
-          if (typeof handler.value === 'function' && coreApply(handler.value, this, [event]) === false) eventCancel(eventOf(event));
+          if (typeof handler.value === 'function') call(handler.value, this, event);
         };
         handler.listener = { type, callback, capture: false, once: false, passive: false, removed: false };
-        listenerAdd(this, handler.listener);
+        listenerAdd(target, handler.listener);
       }
     },
   }, `on${type}`);
   Object.defineProperty(prototype, `on${type}`, descriptor);
+}
+
+function eventHandlerCall(handler, target, event) {
+  if (coreApply(handler, target, [event]) === false) eventCancel(eventOf(event));
 }
 
 for (const C of [Event, CustomEvent, ErrorEvent, PromiseRejectionEvent, EventTarget]) webInterface(C);

@@ -4,11 +4,11 @@
 // fn once when it aborts, before the event; signalForget(signal, fn) takes that back. hostTimeout(ms, fn) comes from
 // the timers.
 
-const kSignal = Symbol('signal');
+const kSignal = coreSlot('signal');
 
 function signalOf(value) {
   const state = value?.[kSignal];
-  if (state === undefined) throw new TypeError('Not an AbortSignal');
+  if (state === undefined || !coreHasOwn(value, kSignal)) throw new TypeError('Not an AbortSignal');
   return state;
 }
 
@@ -16,8 +16,9 @@ class AbortSignal extends EventTarget {
   constructor() {
     if (arguments[0] !== kSignal) throw new TypeError('Illegal constructor');
     super();
-    // steps: functions to call on abort. sources: of a signal made by any(), else null. dependents: those made from it.
-    this[kSignal] = { aborted: false, reason: undefined, steps: null, sources: null, dependents: null };
+    // steps: functions to call on abort. sources: of a signal made by any(), else null. dependents: those made from it,
+    // by weak references; kept: those of them that somebody listens to.
+    this[kSignal] = { aborted: false, reason: undefined, steps: null, sources: null, dependents: null, kept: null };
   }
   static abort(reason = undefined) {
     const signal = makeSignal();
@@ -71,8 +72,27 @@ function signalAny(signals) {
   for (const signal of signals) {
     for (const root of signal[kSignal].sources ?? [signal]) own.sources.add(root);
   }
-  for (const root of own.sources) (root[kSignal].dependents ??= new Set()).add(result);
+  for (const root of own.sources) signalDepend(root[kSignal], result);
   return result;
+}
+
+// A source must not keep what was made from it: a long-lived signal may be one of thousands of short-lived ones.
+function signalDepend(state, dependent) {
+  const list = state.dependents ??= { refs: [], sweep: 16 };
+  if (list.refs.length >= list.sweep) {
+    list.refs = list.refs.filter((ref) => coreApply(signalDeref, ref, []) !== undefined);
+    list.sweep = Math.max(16, 2 * list.refs.length);
+  }
+  list.refs.push(new SignalRef(dependent));
+}
+
+const SignalRef = WeakRef;
+const signalDeref = WeakRef.prototype.deref;
+
+// Somebody listens to the signal: from now on its sources keep it.
+function signalKeep(signal) {
+  const { sources } = signal[kSignal];
+  if (sources !== null) for (const root of sources) (root[kSignal].kept ??= new Set()).add(signal);
 }
 
 function signalAbort(signal, reason) {
@@ -81,12 +101,13 @@ function signalAbort(signal, reason) {
   signalSet(state, reason);
   const reached = [signal];
   if (state.dependents !== null) {
-    for (const dependent of state.dependents) {
-      if (dependent[kSignal].aborted) continue;
+    for (const ref of state.dependents.refs) {
+      const dependent = coreApply(signalDeref, ref, []);
+      if (dependent === undefined || dependent[kSignal].aborted) continue;
       signalSet(dependent[kSignal], state.reason);
       reached.push(dependent);
     }
-    state.dependents = null;
+    state.dependents = state.kept = null;
   }
   for (const one of reached) signalRun(one);
 }
@@ -94,7 +115,7 @@ function signalAbort(signal, reason) {
 function signalRun(signal) {
   const state = signal[kSignal];
   if (state.sources !== null) {
-    for (const root of state.sources) root[kSignal].dependents?.delete(signal);
+    for (const root of state.sources) root[kSignal].kept?.delete(signal);
     state.sources = null;
   }
   const { steps } = state;
@@ -105,18 +126,20 @@ function signalRun(signal) {
 
 function signalOnAbort(signal, step) {
   const state = signal[kSignal];
-  if (!state.aborted) (state.steps ??= new Set()).add(step);
+  if (state.aborted) return;
+  (state.steps ??= new Set()).add(step);
+  if (state.sources !== null) signalKeep(signal);
 }
 
 function signalForget(signal, step) {
   signal[kSignal].steps?.delete(step);
 }
 
-const kController = Symbol('controller');
+const kController = coreSlot('controller');
 
 function controllerSignal(value) {
   const signal = value?.[kController];
-  if (signal === undefined) throw new TypeError('Not an AbortController');
+  if (signal === undefined || !coreHasOwn(value, kController)) throw new TypeError('Not an AbortController');
   return signal;
 }
 

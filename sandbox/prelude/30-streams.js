@@ -29,23 +29,23 @@ const STREAM_CLOSED = 1;
 const STREAM_ERRORED = 2;
 const STREAM_ERRORING = 3;
 
-const kReadable = Symbol('ReadableStream');
-const kDefaultController = Symbol('ReadableStreamDefaultController');
-const kByteController = Symbol('ReadableByteStreamController');
-const kByobRequest = Symbol('ReadableStreamBYOBRequest');
-const kDefaultReader = Symbol('ReadableStreamDefaultReader');
-const kByobReader = Symbol('ReadableStreamBYOBReader');
-const kWritable = Symbol('WritableStream');
-const kWriter = Symbol('WritableStreamDefaultWriter');
-const kWritableController = Symbol('WritableStreamDefaultController');
-const kTransform = Symbol('TransformStream');
-const kTransformController = Symbol('TransformStreamDefaultController');
-const kIterator = Symbol('ReadableStreamAsyncIterator');
+const kReadable = coreSlot('ReadableStream');
+const kDefaultController = coreSlot('ReadableStreamDefaultController');
+const kByteController = coreSlot('ReadableByteStreamController');
+const kByobRequest = coreSlot('ReadableStreamBYOBRequest');
+const kDefaultReader = coreSlot('ReadableStreamDefaultReader');
+const kByobReader = coreSlot('ReadableStreamBYOBReader');
+const kWritable = coreSlot('WritableStream');
+const kWriter = coreSlot('WritableStreamDefaultWriter');
+const kWritableController = coreSlot('WritableStreamDefaultController');
+const kTransform = coreSlot('TransformStream');
+const kTransformController = coreSlot('TransformStreamDefaultController');
+const kIterator = coreSlot('ReadableStreamAsyncIterator');
 
 // The core behind a facade; a TypeError for anything else.
 function streamCore(value, brand) {
   const core = value?.[brand];
-  if (core === undefined) throw new TypeError(`Illegal invocation: not a ${brand.description}`);
+  if (core === undefined || !coreHasOwn(value, brand)) throw new TypeError(`Illegal invocation: not a ${brand.description}`);
   return core;
 }
 
@@ -186,8 +186,8 @@ function checkedSize(size) {
   return size;
 }
 
-const kCountMark = Symbol('CountQueuingStrategy');
-const kByteMark = Symbol('ByteLengthQueuingStrategy');
+const kCountMark = coreSlot('CountQueuingStrategy');
+const kByteMark = coreSlot('ByteLengthQueuingStrategy');
 const { size: countSize } = { size() { return 1; } };
 const { size: byteLengthSize } = { size(chunk) { return chunk.byteLength; } };
 

@@ -14,6 +14,7 @@ class TransformCore {
   held = undefined; // with this chunk
   waiting = false; // the source's pull waits for backpressure to come
   finish = null; // resolvers of the one ending: close, abort or cancel
+  room = null; // called, once, when backpressure goes
 
   constructor(transformer, transform, flush, cancel) {
     this.transformer = transformer;
@@ -30,6 +31,10 @@ class TransformCore {
       streamMicrotask(this.readable.onPulled);
     } else if (this.holding) {
       streamMicrotask(() => this.writeHeld());
+    } else if (this.room !== null) {
+      const { room } = this;
+      this.room = null;
+      room();
     }
   }
 
@@ -200,10 +205,11 @@ function transformBegin(core, result) {
   }));
 }
 
-// A TransformStream for the runtime: transformer has transform(chunk, controller) and may have flush(controller).
+// A TransformStream for the runtime: transformer has transform(chunk, controller) and may have flush(controller) and
+// cancel(reason).
 function newTransformStream(transformer) {
   const stream = streamObject(TransformStream.prototype);
-  const core = new TransformCore(transformer, transformer.transform, transformer.flush, undefined);
+  const core = new TransformCore(transformer, transformer.transform, transformer.flush, transformer.cancel);
   transformSetUp(stream, core, 1, undefined, 0, undefined);
   transformBegin(core, undefined);
   return stream;

@@ -4,6 +4,7 @@
 class HostReadable extends ByteReadable {
   hostPull = undefined;
   hostCancel = undefined;
+  origin = null; // the host's body that it gives, as 55-body knows it; null for none
   first = undefined; // a promise that serve got from the host and leaves to pullOne
 
   constructor(pull, cancel, highWaterMark) {

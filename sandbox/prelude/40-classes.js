@@ -68,25 +68,28 @@ function idlArrayKind(value) {
   return coreApply(idlArrayTag, value, []);
 }
 
-// The bytes of a BufferSource as a Uint8Array over the same memory; it may be the value itself.
+// The bytes of a BufferSource as a Uint8Array over the same memory; it may be the value itself. What is detached has none.
 function idlBytes(value) {
-  if (!idlIsView(value)) return new Uint8Array(value);
-  const kind = idlArrayKind(value);
-  if (kind === 'Uint8Array') return value;
-  if (kind !== undefined) {
-    return new Uint8Array(coreApply(idlArrayBuffer, value, []), coreApply(idlArrayOffset, value, []), coreApply(idlArrayBytes, value, []));
+  try {
+    if (!idlIsView(value)) return new Uint8Array(value);
+    const kind = idlArrayKind(value);
+    if (kind === undefined) return new Uint8Array(coreApply(idlViewBuffer, value, []), coreApply(idlViewOffset, value, []), coreApply(idlViewBytes, value, []));
+    const size = coreApply(idlArrayBytes, value, []);
+    if (size === 0) return new Uint8Array(0); // its memory may be gone
+    return kind === 'Uint8Array' ? value : new Uint8Array(coreApply(idlArrayBuffer, value, []), coreApply(idlArrayOffset, value, []), size);
+  } catch {
+    return new Uint8Array(0);
   }
-  return new Uint8Array(coreApply(idlViewBuffer, value, []), coreApply(idlViewOffset, value, []), coreApply(idlViewBytes, value, []));
 }
 
 // The bytes of a BufferSource as a Uint8Array of its own.
 function idlCopyBytes(value) {
-  return idlIsView(value) ? new Uint8Array(idlBytes(value)) : new Uint8Array(value.slice(0));
+  return new Uint8Array(idlBytes(value));
 }
 
-const idlPairs = Symbol('pairs');
-const idlNext = Symbol('next');
-const idlKind = Symbol('kind');
+const idlPairs = coreSlot('pairs');
+const idlNext = coreSlot('next');
+const idlKind = coreSlot('kind');
 
 // Gives C the members of an iterable of pairs. pairs(object) checks the brand and returns the pairs as they are now in
 // one flat array: a change in mid-iteration shows, as the standard wants.

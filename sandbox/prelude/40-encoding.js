@@ -1,11 +1,11 @@
 // TextEncoder and TextDecoder. The bytes are turned by the host; here are the classes and the state between chunks.
 
 const encodingUTF8Known = { __proto__: null, 'utf-8': true, 'utf8': true, 'UTF-8': true };
-const encodingName = Symbol('encoding');
-const encodingFatal = Symbol('fatal');
-const encodingIgnoreBOM = Symbol('ignoreBOM');
-const encodingState = Symbol('state'); // what a chunk left over: [bytes pending, the bytes..., see host], made on first use
-const encodingMid = Symbol('in mid-stream');
+const encodingName = coreSlot('encoding');
+const encodingFatal = coreSlot('fatal');
+const encodingIgnoreBOM = coreSlot('ignoreBOM');
+const encodingState = coreSlot('state'); // what a chunk left over: [bytes pending, the bytes..., see host], made on first use
+const encodingMid = coreSlot('in mid-stream');
 
 // Bits of the flags that the host's decoders take.
 const encodingFlagFatal = 1;
@@ -18,7 +18,7 @@ const encodingCountBytes = new Uint8Array(encodingCounts.buffer);
 
 function encodingBrand(object, key) {
   const value = object[key];
-  if (value === undefined) throw idlIllegal();
+  if (value === undefined || !coreHasOwn(object, key)) throw idlIllegal();
   return value;
 }
 

@@ -1,7 +1,7 @@
 // TextEncoderStream and TextDecoderStream (Encoding standard), over the host's codecs.
 
-const kEncoderStream = Symbol('TextEncoderStream');
-const kDecoderStream = Symbol('TextDecoderStream');
+const kEncoderStream = coreSlot('TextEncoderStream');
+const kDecoderStream = coreSlot('TextDecoderStream');
 const decodeChunk = TextDecoder.prototype.decode;
 const decodeOn = { __proto__: null, stream: true };
 

@@ -22,13 +22,13 @@ const urlHashStart = 8; // of the hash sign; the length if there is none
 const urlSetProtocol = 0, urlSetUsername = 1, urlSetPassword = 2, urlSetHost = 3, urlSetHostname = 4, urlSetPort = 5,
   urlSetPathname = 6, urlSetSearch = 7, urlSetHash = 8;
 
-const urlHref = Symbol('href');
-const urlParts = Symbol('parts');
-const urlQuery = Symbol('query object');
+const urlHref = coreSlot('href');
+const urlParts = coreSlot('parts');
+const urlQuery = coreSlot('query object');
 
 function urlText(url) {
   const href = url[urlHref];
-  if (href === undefined) throw idlIllegal();
+  if (href === undefined || !coreHasOwn(url, urlHref)) throw idlIllegal();
   return href;
 }
 

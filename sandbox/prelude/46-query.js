@@ -1,7 +1,7 @@
 // URLSearchParams, and application/x-www-form-urlencoded in both directions.
 
-const queryList = Symbol('list'); // flat: name, value, name, value
-const queryURL = Symbol('url'); // the URL whose query this is, or null
+const queryList = coreSlot('list'); // flat: name, value, name, value
+const queryURL = coreSlot('url'); // the URL whose query this is, or null
 
 const queryPlain = /^[A-Za-z0-9*\-._]*$/; // what serialises as itself
 const queryRest = /%20|[!'()~]/g; // what the engine's encoder does otherwise than this format
@@ -25,8 +25,12 @@ function queryDecode(text) {
 
 // Parses a query, with or without its question mark, into a list. The text has no lone surrogates.
 function queryParse(text) {
+  return queryBody(text.charCodeAt(0) === 63 ? text.slice(1) : text);
+}
+
+// As queryParse, for text in which a question mark at the start means itself.
+function queryBody(text) {
   const list = [];
-  if (text.charCodeAt(0) === 63) text = text.slice(1);
   if (text === '') return list;
   const encoded = text.includes('%') || text.includes('+');
   const pieces = text.split('&');
@@ -52,7 +56,7 @@ function querySerialise(list) {
 
 function queryPairs(query) {
   const list = query[queryList];
-  if (list === undefined) throw idlIllegal();
+  if (list === undefined || !coreHasOwn(query, queryList)) throw idlIllegal();
   return list;
 }
 

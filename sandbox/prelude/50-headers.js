@@ -2,9 +2,9 @@
 // first look. Guards: only `immutable` is kept. The lists of forbidden names protect a browser's user from a page; here
 // the page is the program, and a worker must be able to set cookies and any other field.
 
-const headersSlot = Symbol('list'); // an array, or the packed text
-const headersFrozen = Symbol('immutable'); // false unless set
-const headersSorted = Symbol('sorted'); // what iteration shows; null if not known
+const headersSlot = coreSlot('list'); // an array, or the packed text
+const headersFrozen = coreSlot('immutable'); // false unless set
+const headersSorted = coreSlot('sorted'); // what iteration shows; null if not known
 
 const headersToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const headersWide = /[^\0-\xff]/;
@@ -53,9 +53,8 @@ function headersValue(value) {
 
 function headersList(headers) {
   const list = headers[headersSlot];
-  if (typeof list === 'string') return headers[headersSlot] = headersUnpack(list);
-  if (list === undefined) throw idlIllegal();
-  return list;
+  if (list === undefined || !coreHasOwn(headers, headersSlot)) throw idlIllegal();
+  return typeof list === 'string' ? headers[headersSlot] = headersUnpack(list) : list;
 }
 
 function headersUnpack(packed) {

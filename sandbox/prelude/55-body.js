@@ -4,7 +4,7 @@
 // The state of a Request or Response is one array in one property: every property that a new object gets costs as much
 // as a call. The first six places of a Response are what the host wants to see of it (61-response); in both, these hold
 // the body.
-const fetchSlot = Symbol('state');
+const fetchSlot = coreSlot('state');
 const bodyKind = 2;
 const bodySource = 3;
 const bodyTaken = 6; // it was read, or moved elsewhere, without its stream
@@ -13,7 +13,7 @@ const bodyNull = 0;
 const bodyText = 1; // a string, in which lone surrogates stand for U+FFFD
 const bodyBytes = 2; // a Uint8Array that nobody else holds
 const bodyStream = 3;
-const bodyIncoming = 4; // what 90-dispatch reads from the client; the source is the invocation that it belongs to
+const bodyIncoming = 4; // what the host has: the source is [the invocation that it belongs to, the host's number for it]
 
 const bodyTextType = 'text/plain;charset=UTF-8';
 const bodyQueryType = 'application/x-www-form-urlencoded;charset=UTF-8';
@@ -38,10 +38,21 @@ function bodyExtract(object, value) {
       object[bodySource] = idlCopyBytes(value);
       return null;
     }
-    if (value[queryList] !== undefined) {
+    if (coreHasOwn(value, queryList)) {
       object[bodyKind] = bodyText;
       object[bodySource] = querySerialise(value[queryList]);
       return bodyQueryType;
+    }
+    if (blobIs(value)) {
+      object[bodyKind] = bodyBytes;
+      object[bodySource] = new Uint8Array(blobBytes(value));
+      return blobType(value) === '' ? null : headersValue(blobType(value));
+    }
+    if (formIs(value)) {
+      const [bytes, type] = formSerialise(formList(value));
+      object[bodyKind] = bodyBytes;
+      object[bodySource] = bytes;
+      return type;
     }
   }
   object[bodyKind] = bodyText;
@@ -51,7 +62,7 @@ function bodyExtract(object, value) {
 
 function fetchState(owner) {
   const state = owner[fetchSlot];
-  if (state === undefined) throw idlIllegal();
+  if (state === undefined || !coreHasOwn(owner, fetchSlot)) throw idlIllegal();
   return state;
 }
 
@@ -71,6 +82,7 @@ function bodyAsStream(object) {
     readChunk(acquireReader(stream)).then(undefined, () => {});
   } else if (kind === bodyIncoming) {
     stream = newHostReadableStream(() => incomingBodyPull(source), () => incomingBodyCancel(source), 0);
+    stream[kReadable].origin = source;
   } else {
     let rest = kind === bodyText ? host.utf8Encode(source) : source;
     if (rest.byteLength === 0) rest = null;
@@ -131,8 +143,14 @@ function bodyClone(from, to) {
 // Gives from's body, which must be usable, to `to`; from counts as read afterwards.
 function bodyMove(from, to) {
   const kind = from[bodyKind];
-  to[bodyKind] = kind;
-  to[bodySource] = kind === bodyStream ? bodyRelay(from[bodySource]) : from[bodySource];
+  const number = kind === bodyStream ? bodyHandOver(from) : -1;
+  if (number >= 0) {
+    to[bodyKind] = bodyIncoming;
+    to[bodySource] = [invocation, number];
+  } else {
+    to[bodyKind] = kind;
+    to[bodySource] = kind === bodyStream ? bodyRelay(from[bodySource]) : from[bodySource];
+  }
   if (kind !== bodyNull) from[bodyTaken] = true;
 }
 
@@ -226,6 +244,42 @@ function bodyJoin(chunks) {
   return bytes;
 }
 
+// The host's number of a body that nobody has touched, which only passes through this worker: its bytes need not come in.
+// -1 for every other body. The body counts as read afterwards.
+function bodyHandOver(state) {
+  const kind = state[bodyKind];
+  const source = state[bodySource];
+  if (kind === bodyIncoming) {
+    if (state[bodyTaken] || source[0] !== invocation) return -1;
+    state[bodyTaken] = true;
+    return source[1];
+  }
+  if (kind !== bodyStream) return -1;
+  const core = source[kReadable];
+  const { origin } = core;
+  if (origin === undefined || origin === null || origin[0] !== invocation || core.disturbed || core.reader !== null || core.total > 0
+    || core.pulling) return -1;
+  acquireDefault(core);
+  core.disturbed = true;
+  return origin[1];
+}
+
+// The MIME type that the headers of a Request or Response say, as host.mimeType gives it.
+function bodyMime(state) {
+  const headers = typeof state[requestMethod] === 'string' ? requestHeadersOf(state) : responseHeadersOf(state);
+  const value = headersJoined(headersList(headers), 'content-type');
+  return value === null ? undefined : host.mimeType(value);
+}
+
+// Promises what convert(mime, kind, content) makes of the body.
+function bodyConsumeTyped(owner, convert) {
+  return bodyConsume(owner, (kind, content) => convert(bodyMime(owner[fetchSlot]), kind, content));
+}
+
+function bodyBlobOf(mime, kind, content) {
+  return blobAdopt(bodyBytesOf(kind, content), mime === undefined ? '' : blobNormalType(mime[0]));
+}
+
 // The members that Request and Response have in common. Methods of a plain object are no constructors.
 const bodyMixin = {
   get body() {
@@ -238,7 +292,9 @@ const bodyMixin = {
     return kind !== bodyNull && (state[bodyTaken] || kind === bodyStream && isDisturbed(state[bodySource]));
   },
   arrayBuffer() { return bodyConsume(this, bodyBufferOf); },
+  blob() { return bodyConsumeTyped(this, bodyBlobOf); },
   bytes() { return bodyConsume(this, bodyBytesOf); },
+  formData() { return bodyConsumeTyped(this, formParse); },
   json() { return bodyConsume(this, bodyJSONOf); },
   text() { return bodyConsume(this, bodyTextOf); },
 };

@@ -1,4 +1,4 @@
-// Request. What arrives from a client is made by newIncomingRequest and stays unparsed until somebody looks.
+// Request. What arrives from a client is made by dispatchFetch and stays unparsed until somebody looks.
 
 // Places in the state, around those of the body; a Response has a number where the method is.
 const requestMethod = 0;
@@ -101,7 +101,7 @@ function requestSettings(read, from) {
 function requestOwnSignal(read, from) {
   if (read.signal === undefined) return from === undefined ? null : requestSignalOf(from);
   if (read.signal === null) return null;
-  if (read.signal[kSignal] === undefined) throw new TypeError('Request: the signal is not an AbortSignal');
+  if (typeof read.signal !== 'object' || !coreHasOwn(read.signal, kSignal)) throw new TypeError('Request: the signal is not an AbortSignal');
   return read.signal;
 }
 
@@ -130,7 +130,7 @@ function requestBody(request, read, from) {
 class Request {
   constructor(input, init = undefined) {
     webArguments(arguments.length, 1, 'Request');
-    const from = typeof input === 'object' && input !== null && requestIs(input[fetchSlot]) ? input[fetchSlot] : undefined;
+    const from = typeof input === 'object' && input !== null && requestIs(input[fetchSlot]) && coreHasOwn(input, fetchSlot) ? input[fetchSlot] : undefined;
     if (from === undefined && typeof input !== 'string') input = `${input}`;
     const read = requestInit(init);
     const url = from === undefined ? requestParse(input) : requestHref(from);
@@ -181,7 +181,7 @@ function requestIs(state) { return state !== undefined && typeof state[requestMe
 
 function requestState(request) {
   const state = request[fetchSlot];
-  if (state === undefined || typeof state[requestMethod] !== 'string') throw idlIllegal();
+  if (state === undefined || typeof state[requestMethod] !== 'string' || !coreHasOwn(request, fetchSlot)) throw idlIllegal();
   return state;
 }
 
@@ -209,12 +209,6 @@ function requestHeadersOf(state) {
 
 function requestSignalOf(state) {
   return state[requestSignal] ??= state[requestRaw] === null ? makeSignal() : incomingSignal(state[requestOwner]);
-}
-
-// The request that a handler gets. packed: name LF value LF for every field; kind: 0 no body, 1 one that
-// incomingBodyPull reads.
-function newIncomingRequest(method, url, packed, kind) {
-  return { __proto__: requestPrototype, [fetchSlot]: [method, packed, kind === 0 ? bodyNull : bodyIncoming, invocation, null, url, false, null, requestIncomingRest, invocation] };
 }
 
 bodyMixInto(Request);

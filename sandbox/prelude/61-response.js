@@ -1,16 +1,20 @@
 // Response, and what the host gets of one.
 
-// Places in the state, around those of the body; a Request has a string where the status is. The first five are as the
-// host reads them (responseParts), the sixth is the host's own.
+// Places in the state, around those of the body; a Request has a string where the status is. The first six are as the
+// host reads them (dispatchFinish).
 const responseStatus = 0;
 const responseHeaders = 1; // a Headers, or packed text, which is made into one when somebody looks
+const responseTasks = 5; // set when it is sent
 const responseReason = 7;
 const responseFlags = 8;
+const responseURL = 9; // only of one that came from outside
 
 const responseIsError = 1;
 const responseFrozen = 2; // its headers are immutable
+const responseIsRedirected = 4;
+const responseIsBasic = 8; // it came from outside
 
-const responseTextPacked = headersPack(['content-type', bodyTextType]);
+let responseTextPacked = headersPack(['content-type', bodyTextType]);
 const responseJSONPacked = headersPack(['content-type', 'application/json']);
 const responseQueryPacked = headersPack(['content-type', bodyQueryType]);
 const responseBadReason = /[^\t -~\x80-\xff]/;
@@ -47,7 +51,8 @@ function responseInit(state, init) {
 // Gives a state the Content-Type that its body brings, unless its headers, filled last of all, have one.
 function responseSetType(state, type, filled) {
   if (filled && headersFilledType) return;
-  const brought = type === bodyTextType ? responseTextPacked : type === bodyQueryType ? responseQueryPacked : responseJSONPacked;
+  const brought = type === bodyTextType ? responseTextPacked : type === bodyQueryType ? responseQueryPacked
+    : type === null ? responseJSONPacked : headersPack(['content-type', type]);
   state[responseHeaders] = filled ? state[responseHeaders] + brought : brought;
 }
 
@@ -96,15 +101,12 @@ class Response {
     return responseMake(state);
   }
 
-  get type() { return responseState(this)[responseFlags] & responseIsError ? 'error' : 'default'; }
-  get url() {
-    responseState(this);
-    return '';
+  get type() {
+    const flags = responseState(this)[responseFlags];
+    return flags & responseIsError ? 'error' : flags & responseIsBasic ? 'basic' : 'default';
   }
-  get redirected() {
-    responseState(this);
-    return false;
-  }
+  get url() { return responseState(this)[responseURL] ?? ''; }
+  get redirected() { return (responseState(this)[responseFlags] & responseIsRedirected) !== 0; }
   get status() { return responseState(this)[responseStatus]; }
   get ok() {
     const status = responseState(this)[responseStatus];
@@ -116,7 +118,7 @@ class Response {
   clone() {
     const state = responseState(this);
     if (bodyUnusable(state)) throw new TypeError('Response.clone: the body was already read or is locked');
-    const copy = [state[responseStatus], responsePacked(state[responseHeaders]), bodyNull, null, -1, 0, false, state[responseReason], state[responseFlags]];
+    const copy = [state[responseStatus], responsePacked(state[responseHeaders]), bodyNull, null, -1, 0, false, state[responseReason], state[responseFlags], state[responseURL]];
     bodyClone(state, copy);
     return responseMake(copy);
   }
@@ -133,7 +135,7 @@ function responseIs(state) { return state !== undefined && typeof state[response
 
 function responseState(response) {
   const state = response[fetchSlot];
-  if (!responseIs(state)) throw idlIllegal();
+  if (!responseIs(state) || !coreHasOwn(response, fetchSlot)) throw idlIllegal();
   return state;
 }
 
@@ -153,44 +155,5 @@ function responseDeclaredLength(state) {
   return value !== null && responseLength.test(value) ? +value : -1;
 }
 
-const responseFilled = [0, '', 0, null, -1, 0];
-
-// What the host sends of a response: [status, packed headers, body kind, body, declared length, the host's own]; kinds
-// as in 55-body. Of a stream the length is the declared content-length or -1. The array is only good until the next
-// call. Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is
-// locked.
-function responseParts(response) {
-  const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
-  if (state === undefined || typeof state[responseStatus] !== 'number') throw new TypeError('The handler did not return a Response');
-  const kind = state[bodyKind];
-  if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
-    throw new TypeError('The handler returned a Response whose body was already read or is locked');
-  }
-  if (kind !== bodyStream) {
-    if (kind !== bodyNull) state[bodyTaken] = true;
-    if (typeof state[responseHeaders] === 'string' && state[responseFlags] === 0) return state;
-  }
-  if (state[responseFlags] & responseIsError) throw new TypeError('The handler returned Response.error()');
-  const parts = responseFilled;
-  parts[0] = state[responseStatus];
-  parts[1] = responsePacked(state[responseHeaders]);
-  parts[2] = kind;
-  parts[3] = state[bodySource];
-  parts[4] = kind === bodyStream ? responseDeclaredLength(state) : -1;
-  return parts;
-}
-
 bodyMixInto(Response);
 webInterface(Response);
-
-idlGlobal('fetch', {
-  fetch(input, init = undefined) {
-    try {
-      webArguments(arguments.length, 1, 'fetch');
-      new Request(input, init);
-      throw new TypeError('fetch failed: outbound requests are not available on this node');
-    } catch (failure) {
-      return CorePromise.reject(failure);
-    }
-  },
-}.fetch);

@@ -1,41 +1,12 @@
-// crypto: random values and digests. The rest of SubtleCrypto is absent.
+// crypto: random values. The files behind this one have the keys, the algorithms and SubtleCrypto.
 
-const cryptoSlot = Symbol('crypto');
-const cryptoSubtle = Symbol('subtle');
+const cryptoSlot = coreSlot('crypto');
+const cryptoSubtle = coreSlot('subtle');
 const cryptoIntegers = ['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array'];
 const cryptoMostRandom = 65536;
-const cryptoDigests = { __proto__: null, 'SHA-1': 1, 'SHA-256': 2, 'SHA-384': 3, 'SHA-512': 4 };
 
 function cryptoBrand(value, slot) {
   if (typeof value !== 'object' || value === null || value[slot] !== true) throw idlIllegal();
-}
-
-// The number of a digest by an AlgorithmIdentifier: a name in any case, or an object with one.
-function cryptoDigest(algorithm) {
-  if (typeof algorithm === 'object' && algorithm !== null || typeof algorithm === 'function') {
-    algorithm = algorithm.name;
-    if (algorithm === undefined) throw new TypeError('SubtleCrypto.digest: the algorithm has no name');
-  }
-  const name = `${algorithm}`.toUpperCase();
-  const digest = cryptoDigests[name];
-  if (digest === undefined) throw new DOMException(`The digest ${name.slice(0, 64)} is not supported`, 'NotSupportedError');
-  return digest;
-}
-
-class SubtleCrypto {
-  constructor() { throw new TypeError('Illegal constructor'); }
-
-  digest(algorithm, data) {
-    try {
-      cryptoBrand(this, cryptoSubtle);
-      webArguments(arguments.length, 2, 'SubtleCrypto.digest');
-      const number = cryptoDigest(algorithm);
-      if (!idlIsBytes(data)) throw new TypeError('SubtleCrypto.digest: the data is neither an ArrayBuffer nor a view of one');
-      return coreResolve(coreApply(idlArrayBuffer, host.digest(number, idlBytes(data)), []));
-    } catch (failure) {
-      return CorePromise.reject(failure);
-    }
-  }
 }
 
 class Crypto {
@@ -43,7 +14,7 @@ class Crypto {
 
   get subtle() {
     cryptoBrand(this, cryptoSlot);
-    return cryptoSubtleObject;
+    return subtleObject;
   }
 
   getRandomValues(array) {
@@ -64,12 +35,8 @@ class Crypto {
   }
 }
 
-const cryptoSubtleObject = coreCreate(SubtleCrypto.prototype);
 const cryptoObject = coreCreate(Crypto.prototype);
-coreDefine(cryptoSubtleObject, cryptoSubtle, { __proto__: null, value: true });
 coreDefine(cryptoObject, cryptoSlot, { __proto__: null, value: true });
-
-webInterface(SubtleCrypto);
 webInterface(Crypto);
 coreDefine(globalThis, 'crypto', {
   __proto__: null,

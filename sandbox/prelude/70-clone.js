@@ -15,6 +15,7 @@ const cloneTransfer = ArrayBuffer.prototype.transfer;
 const cloneResize = ArrayBuffer.prototype.resize;
 const cloneMapForEach = Map.prototype.forEach;
 const cloneSetForEach = Set.prototype.forEach;
+const cloneArrayValues = idlTypedArray.prototype.values; // throws for an array that is out of bounds
 const cloneArrayLength = idlArrayPart('length');
 function cloneError(what) { return new DOMException(`${what} could not be cloned`, 'DataCloneError'); }
 
@@ -75,10 +76,35 @@ function cloneProperties(run, object, copy) {
 }
 
 function clonePlain(run, object) {
-  if (object[clonePlatform] === true) throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
+  const key = keyClone(object);
+  if (key !== undefined) {
+    run.memory.set(object, key);
+    return key;
+  }
+  if (object[clonePlatform] === true) return clonePlatformObject(run, object);
   const copy = {};
   run.memory.set(object, copy);
   return cloneProperties(run, object, copy);
+}
+
+// An object of the runtime's own classes, or one that inherits from such.
+function clonePlatformObject(run, object) {
+  if (blobIs(object)) return cloneBlob(run, object);
+  if (run !== null && run.transfer !== null && run.transfer.includes(object)) return cloneMoved(run, object, transferKind(object));
+  throw cloneError(`A ${object[Symbol.toStringTag] ?? 'platform object'}`);
+}
+
+// Stands in for an object on its way, until all else has succeeded.
+function cloneMoved(run, object, move) {
+  const later = new CloneLater(() => move(object));
+  run.memory.set(object, later);
+  return later;
+}
+
+function cloneBlob(run, blob) {
+  const copy = fileIs(blob) ? fileMake(blobBytes(blob), blobType(blob), blob.name, blob.lastModified) : blobAdopt(blobBytes(blob), blobType(blob));
+  run?.memory.set(blob, copy);
+  return copy;
 }
 
 function cloneArray(run, array) {
@@ -148,7 +174,7 @@ function cloneException(run, exception) {
 }
 
 function cloneBuffer(run, buffer) {
-  if (coreApply(cloneDetached, buffer, [])) throw cloneError('A detached ArrayBuffer');
+  cloneCheckBuffer(buffer);
   if (run.transfer !== null && run.transfer.includes(buffer)) {
     const later = new CloneLater(() => coreApply(cloneTransfer, buffer, []));
     run.memory.set(buffer, later);
@@ -166,6 +192,11 @@ function cloneView(run, view) {
   const typed = kind !== undefined;
   const buffer = coreApply(typed ? idlArrayBuffer : idlViewBuffer, view, []);
   if (idlIsShared(buffer)) throw cloneError('A SharedArrayBuffer');
+  try {
+    coreApply(typed ? cloneArrayValues : idlViewBytes, view, []);
+  } catch {
+    throw cloneError('A view that is out of bounds');
+  }
   const offset = coreApply(typed ? idlArrayOffset : idlViewOffset, view, []);
   const length = coreApply(typed ? cloneArrayLength : idlViewBytes, view, []);
   const C = typed ? cloneArrays[kind] : DataView;
@@ -243,46 +274,64 @@ cloneRegister((run, expression) => {
 }, /x/);
 
 // The runtime's own classes are plain objects to the engine, but cannot be cloned.
-const clonePlatform = Symbol('platform');
-for (const name of ['Request', 'Response', 'Headers', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'Crypto', 'SubtleCrypto',
-  'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
-  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
+const clonePlatform = coreSlot('platform');
+for (const name of ['Request', 'Response', 'Headers', 'Blob', 'FormData', 'URL', 'URLSearchParams', 'TextEncoder', 'TextDecoder', 'TextEncoderStream',
+  'TextDecoderStream', 'Crypto', 'SubtleCrypto', 'EventTarget', 'Event', 'AbortController', 'ReadableStream', 'ReadableStreamDefaultReader', 'ReadableStreamBYOBReader',
+  'WritableStream', 'WritableStreamDefaultWriter', 'TransformStream', 'CompressionStream', 'DecompressionStream', 'ByteLengthQueuingStrategy', 'CountQueuingStrategy']) {
   const C = globalThis[name];
   if (C !== undefined) coreDefine(C.prototype, clonePlatform, { __proto__: null, value: true });
 }
 
-// The list of buffers to transfer, null if there is none.
-function cloneTransferList(options) {
-  const given = webDict(options, 'structuredClone: options').transfer;
+// The list of objects to transfer, null if there is none. given is a sequence.
+function cloneTransferList(given) {
   if (given === undefined) return null;
-  if (typeof given !== 'object' && typeof given !== 'function' || given === null) throw new TypeError('structuredClone: transfer is not a sequence');
+  if (typeof given !== 'object' && typeof given !== 'function' || given === null) throw new TypeError('transfer is not a sequence');
   const list = [...given];
   for (let i = 0; i < list.length; i++) {
     const item = list[i];
-    if (typeof item !== 'object' && typeof item !== 'function' || item === null) throw new TypeError('structuredClone: an item to transfer is not an object');
-    if (!idlIsBuffer(item)) throw cloneError('An object that cannot be transferred');
-    if (coreApply(cloneDetached, item, [])) throw cloneError('A detached ArrayBuffer');
-    if (list.indexOf(item) !== i) throw cloneError('A buffer that is transferred twice');
+    if (typeof item !== 'object' && typeof item !== 'function' || item === null) throw new TypeError('an item to transfer is not an object');
   }
   return list.length === 0 ? null : list;
+}
+
+function cloneCheckTransfer(list) {
+  for (let i = 0; i < list.length; i++) {
+    const item = list[i];
+    if (idlIsBuffer(item)) cloneCheckBuffer(item);
+    else if (transferKind(item) === undefined) throw cloneError('An object that cannot be transferred');
+    else transferCheck(item);
+    if (list.indexOf(item) !== i) throw cloneError('A buffer or object that is transferred twice');
+  }
+}
+
+function cloneCheckBuffer(buffer) {
+  if (coreApply(cloneDetached, buffer, [])) throw cloneError('A detached ArrayBuffer');
+}
+
+// Clones a value and moves the objects of a list of cloneTransferList. Returns the copy and, in order, what became of the
+// objects.
+function cloneMove(value, transfer) {
+  if (transfer === null) return { copy: typeof value !== 'object' || value === null ? cloneAny(null, value) : cloneAny(new CloneRun(null), value), moved: [] };
+  cloneCheckTransfer(transfer);
+  const run = new CloneRun(transfer);
+  const copy = cloneAny(run, value);
+  cloneCheckTransfer(transfer); // user code has run
+  const moved = [];
+  for (const item of transfer) {
+    if (!idlIsBuffer(item)) transferCheck(item); // one of them may hold another
+    const later = run.memory.get(item) ?? (idlIsBuffer(item) ? new CloneLater(() => coreApply(cloneTransfer, item, [])) : cloneMoved(run, item, transferKind(item)));
+    moved.push(later.value = later.make());
+  }
+  for (const view of run.memory.values()) if (view instanceof CloneLater && !coreHasOwn(view, 'value')) view.value = view.make();
+  for (const step of run.later) step();
+  return { copy: copy instanceof CloneLater ? copy.value : copy, moved };
 }
 
 idlGlobal('structuredClone', {
   structuredClone(value, options = undefined) {
     webArguments(arguments.length, 1, 'structuredClone');
-    const transfer = options === undefined ? null : cloneTransferList(options);
-    if (transfer === null && (typeof value !== 'object' || value === null)) return cloneAny(null, value);
-    const run = new CloneRun(transfer);
-    const copy = cloneAny(run, value);
-    if (transfer === null) return copy;
-    for (const buffer of transfer) if (coreApply(cloneDetached, buffer, [])) throw cloneError('A detached ArrayBuffer');
-    for (const buffer of transfer) {
-      const later = run.memory.get(buffer);
-      if (later === undefined) coreApply(cloneTransfer, buffer, []);
-      else later.value = later.make();
-    }
-    for (const view of run.memory.values()) if (view instanceof CloneLater && !coreHasOwn(view, 'value')) view.value = view.make();
-    for (const step of run.later) step();
-    return copy instanceof CloneLater ? copy.value : copy;
+    const transfer = options === undefined ? null : cloneTransferList(webDict(options, 'structuredClone: options').transfer);
+    if (transfer === null && typeof value === 'object' && value !== null) return cloneAny(new CloneRun(null), value);
+    return cloneMove(value, transfer).copy;
   },
 }.structuredClone);

@@ -121,10 +121,13 @@ function consoleSpecial(show, object, depth, clone, name, items) {
     }
   }
   if (clone !== clonePlain && clone !== undefined) return consoleLeaf(object);
-  if (object[headersSlot] !== undefined) return `Headers ${consolePairs(show, headersPairs(object))}`;
-  if (object[queryList] !== undefined) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
-  if (object[urlHref] !== undefined) return `URL { ${consoleQuote(object[urlHref])} }`;
-  const state = object[fetchSlot];
+  if (coreHasOwn(object, headersSlot)) return `Headers ${consolePairs(show, headersPairs(object))}`;
+  if (coreHasOwn(object, queryList)) return `URLSearchParams ${consolePairs(show, object[queryList])}`;
+  if (fileIs(object)) return `File { name: ${consoleQuote(object.name)}, size: ${object.size}, type: ${consoleQuote(object.type)} }`;
+  if (blobIs(object)) return `Blob { size: ${object.size}, type: ${consoleQuote(object.type)} }`;
+  if (formIs(object)) return `FormData ${consolePairs(show, formList(object).map((value) => (typeof value === 'string' ? value : '[File]')))}`;
+  if (coreHasOwn(object, urlHref)) return `URL { ${consoleQuote(object[urlHref])} }`;
+  const state = coreHasOwn(object, fetchSlot) ? object[fetchSlot] : undefined;
   if (requestIs(state)) return `Request { method: ${consoleQuote(state[requestMethod])}, url: ${consoleQuote(requestHref(state))} }`;
   if (responseIs(state)) return `Response { status: ${state[responseStatus]} }`;
   return undefined;
@@ -213,21 +216,24 @@ function consoleKeep(table, label, value) {
   table[label] = value;
 }
 
-function consoleElapsed(label) { return `${label}: ${(performance.now() - consoleTimers[label]).toFixed(3)}ms`; }
+function consoleElapsed(label) { return `${label}: ${(coreClock() - consoleTimers[label]).toFixed(3)}ms`; }
 
-function consoleTable(data) {
+// properties: which columns, undefined for those that there are.
+function consoleTable(data, properties) {
   if (typeof data !== 'object' || data === null) return undefined;
+  const chosen = properties === undefined ? undefined : Array.from(properties, (name) => `${name}`).slice(0, 20);
   const rows = Object.keys(data).slice(0, consoleMostItems);
-  const columns = [];
+  const columns = chosen ?? [];
   const cells = rows.map((row) => {
     const value = data[row];
     const cell = { __proto__: null };
     if (typeof value !== 'object' || value === null) {
       cell['Values'] = consoleValue(new ConsoleShow(), value, consoleMostDepth);
     } else {
-      for (const key of Object.keys(value).slice(0, 20)) cell[key] = consoleMember(new ConsoleShow(), value, key, consoleMostDepth);
+      const keys = chosen === undefined ? Object.keys(value).slice(0, 20) : chosen.filter((key) => coreHasOwn(value, key));
+      for (const key of keys) cell[key] = consoleMember(new ConsoleShow(), value, key, consoleMostDepth);
     }
-    for (const key in cell) if (!columns.includes(key) && columns.length < 20) columns.push(key);
+    if (chosen === undefined) for (const key in cell) if (!columns.includes(key) && columns.length < 20) columns.push(key);
     return cell;
   });
   const grid = [['(index)', ...columns], ...rows.map((row, i) => [row, ...columns.map((column) => cells[i][column] ?? '')])];
@@ -251,7 +257,7 @@ const consoleObjectOf = {
   table(tabularData = undefined, properties = undefined) {
     let text;
     try {
-      text = consoleTable(tabularData);
+      text = consoleTable(tabularData, properties);
     } catch {
       text = undefined;
     }
@@ -293,7 +299,7 @@ const consoleObjectOf = {
   time(label = 'default') {
     label = `${label}`;
     if (consoleTimers[label] !== undefined) consoleWrite(consoleWarn, `Timer '${label.slice(0, 64)}' already exists`);
-    else consoleKeep(consoleTimers, label, performance.now());
+    else consoleKeep(consoleTimers, label, coreClock());
   },
   timeLog(label = 'default', ...data) {
     label = `${label}`;

@@ -31,13 +31,11 @@ function timerFire(id) {
   const timer = timerRecords[id];
   if (timer === undefined) return;
   timerNesting = timer.level;
-  if (!timer.repeat) {
-    delete timerRecords[id];
-    coreApply(timer.fn, globalThis, timer.args);
-    return;
-  }
+  if (!timer.repeat) delete timerRecords[id];
   try {
     coreApply(timer.fn, globalThis, timer.args);
+  } catch (failure) {
+    if (!errorFire(failure)) throw failure; // the host reports it
   } finally {
     if (timerRecords[id] === timer) {
       timer.level++;
@@ -49,6 +47,15 @@ function timerFire(id) {
 // A timer of the runtime itself, for delays that may be longer than a user's timer can be. Returns its number.
 function hostTimeout(ms, fn) {
   return timerStart(fn, ms > timerMostDelay ? timerMostDelay : ms | 0, [], false);
+}
+
+// Runs fn as a task of its own, as soon as the tasks before it are over. Unlike a timer it may follow on itself at once.
+// Returns a function that says whether it is still to come: it never comes when the invocation ends before.
+function hostTask(fn) {
+  const id = ++timerLast;
+  host.timerSet(id, 0); // throws when there are too many
+  const record = timerRecords[id] = { fn, args: [], repeat: false, ms: 0, level: 0 };
+  return () => timerRecords[id] === record;
 }
 
 // Ends a hostTimeout before its time.

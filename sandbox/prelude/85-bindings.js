@@ -1,7 +1,7 @@
 // What env holds besides values: one object per binding, made for each invocation. A facade knows its binding by a number
 // that means something to the host only together with the running version.
 
-const facadeNumber = Symbol('binding');
+const facadeNumber = coreSlot('binding');
 const facadeKinds = { __proto__: null }; // kind -> prototype
 
 // Adds the bindings to env. bound is the JSON of [kind, name] of each. A name may be any property key, __proto__ too.

@@ -43,7 +43,7 @@ facadeClass('queue', 'QueueProducer', {
   },
 }, { send: [1, 2], sendBatch: [1, 1] });
 
-const batchSlot = Symbol('batch');
+const batchSlot = coreSlot('batch');
 
 class MessageBatch {
   constructor() { throw new TypeError('Illegal constructor'); }

@@ -1,7 +1,6 @@
 // How the host enters: adopting the main module, one invocation, its bodies, its end. The last statement hands the host
 // its entries; package sandbox knows them by position.
 
-const dispatchSlot = Symbol('context');
 const dispatchHandlerNames = ['fetch', 'scheduled', 'queue'];
 const dispatchHandlers = { __proto__: null };
 let dispatchTarget; // the default export: `this` of every handler
@@ -33,73 +32,84 @@ function dispatchAdopt(namespace) {
     names = names === '' ? name : `${names},${name}`;
   }
   dispatchTarget = target;
-  if (dispatchHandlers.fetch !== undefined) dispatchFetchHandler = dispatchBind(dispatchHandlers.fetch, target);
   return names;
 }
 
 // Called once after the user's modules were evaluated: nothing that they left waiting is part of the snapshot. Then it
 // walks the way of a request without user code, so that the first invocations need not build what all of them share.
+// What is allocated from here on lies beside what an invocation will allocate, so that it costs the reset no page of its
+// own; therefore two things are made here that could be made before.
 function dispatchSeal() {
   coreOperations = { __proto__: null };
   timerForget();
   timerLast = 0;
+  responseTextPacked = headersPack(['content-type', bodyTextType]);
   try {
     for (let i = 0; i < 3; i++) {
-      invocation = [0, null, false, null];
-      const request = newIncomingRequest('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', 0, 0);
-      request.headers.get('accept');
-      dispatchContext(invocation);
-      responseParts(new Response('warm', { headers: { 'x-warm': '1' } }));
+      dispatchFetchHandler = dispatchWarm;
+      dispatchFetch('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', 0, 0);
     }
   } catch {
     // User code has bent what this needs; invocations will show it better.
   } finally {
-    invocation = null;
+    dispatchPrepare();
+    dispatchFetchHandler = dispatchHandlers.fetch === undefined ? undefined : dispatchBind(dispatchHandlers.fetch, dispatchTarget);
   }
 }
 
-class ExecutionContext {
-  constructor() { throw new TypeError('Illegal constructor'); }
+// The arguments of the first invocation after the image, made ready in the image: the request's state (null once they
+// were taken), the request, an env without anything, the context, and the invocation itself, which has begun already.
+// After a reset every invocation is the first.
+let dispatchReady = [null];
 
-  waitUntil(promise) {
-    const mine = typeof this === 'object' && this !== null ? this[dispatchSlot] : undefined;
-    if (mine === undefined) throw new TypeError('Illegal invocation');
-    if (arguments.length === 0) throw new TypeError("Failed to execute 'waitUntil': 1 argument required");
-    if (mine !== invocation) {
-      const expired = new Error('the execution context has expired');
-      expired.name = 'context_expired';
-      throw expired;
-    }
-    const settled = coreResolve(promise);
-    mine[invocationWaits]++;
-    coreThen(settled, () => { mine[invocationWaits]--; }, (reason) => {
-      mine[invocationWaits]--;
-      host.report('waitUntil', coreDescribe(reason));
-    });
-  }
-}
-coreDefine(ExecutionContext.prototype, Symbol.toStringTag, { __proto__: null, value: 'ExecutionContext', configurable: true });
-
-const contextPrototype = ExecutionContext.prototype;
-
-function dispatchContext(mine) { return { __proto__: contextPrototype, [dispatchSlot]: mine }; }
-
-// Begins an invocation of the fetch handler and returns what the handler returned.
-function dispatchFetch(method, url, headers, bodyKind, length, vars, bound) {
+function dispatchPrepare() {
   const mine = invocation = [0, null, false, null];
-  const request = newIncomingRequest(method, url, headers, bodyKind, length);
+  const state = ['', '', bodyNull, null, null, '', false, null, requestIncomingRest, mine];
+  dispatchReady = [state, { __proto__: requestPrototype, [fetchSlot]: state }, {}, { __proto__: contextPrototype, [dispatchSlot]: mine }, mine];
+}
+
+function dispatchWarm(request) {
+  request.headers.get('accept');
+  dispatchFinish(new Response('warm', { headers: { 'x-warm': '1' } }));
+}
+
+// Begins an invocation of the fetch handler and returns what the handler returned. headers: name LF value LF for every
+// field; kind: 0 no body, 1 one that incomingBodyPull reads. What is not ready is made in place: a call of a function
+// costs as much as each of these objects.
+function dispatchFetch(method, url, headers, kind, length, vars, bound) {
+  const ready = dispatchReady;
+  const state = ready[0];
+  if (state !== null) {
+    ready[0] = null;
+    state[requestMethod] = method;
+    state[requestHeaders] = headers;
+    state[requestRaw] = url;
+    if (invocation !== ready[4]) invocation = ready[4];
+    if (kind !== 0) {
+      state[bodyKind] = bodyIncoming;
+      state[bodySource] = [invocation, 0];
+    }
+    return dispatchFetchHandler(ready[1], vars === undefined && bound === undefined ? ready[2] : dispatchEnv(vars, bound), ready[3]);
+  }
+  const mine = invocation = [0, null, false, null];
+  return dispatchFetchHandler(
+    { __proto__: requestPrototype, [fetchSlot]: [method, headers, kind === 0 ? bodyNull : bodyIncoming, kind === 0 ? null : [mine, 0], null, url, false, null, requestIncomingRest, mine] },
+    vars === undefined && bound === undefined ? {} : dispatchEnv(vars, bound),
+    { __proto__: contextPrototype, [dispatchSlot]: mine });
+}
+
+function dispatchEnv(vars, bound) {
   const env = vars === undefined ? {} : coreParse(vars);
   if (bound !== undefined) bindingsInto(env, bound);
-  return dispatchFetchHandler(request, env, { __proto__: contextPrototype, [dispatchSlot]: mine });
+  return env;
 }
 
 // Begins an invocation of a handler other than fetch. The event is made in it.
 function dispatchBegin() { invocation = [0, null, false, null]; }
 
 function dispatchEvent(name, event, vars, bound) {
-  const env = vars === undefined ? {} : coreParse(vars);
-  if (bound !== undefined) bindingsInto(env, bound);
-  return coreApply(dispatchHandlers[name], dispatchTarget, [event, env, dispatchContext(invocation)]);
+  const context = { __proto__: contextPrototype, [dispatchSlot]: invocation };
+  return coreApply(dispatchHandlers[name], dispatchTarget, [event, dispatchEnv(vars, bound), context]);
 }
 
 function dispatchScheduled(cron, scheduledTime, vars, bound) {
@@ -117,16 +127,50 @@ function dispatchFollow(value) {
   return (typeof value === 'object' || typeof value === 'function') && value !== null && !(value instanceof Response) ? coreResolve(value) : value;
 }
 
-// The handler's Response as [status, headers, kind, body, length, tasks registered with waitUntil and not settled]. It is
-// then on its way; a stream's chunks are fetched with pumpRead.
+const dispatchFilled = [0, '', 0, null, -1, 0];
+
+// What the host sends of the handler's Response, which is then on its way: [status, packed headers, body kind, body,
+// declared length, tasks registered with waitUntil and not settled]; kinds as in 55-body. Of a stream the length is the
+// declared content-length or -1, and its chunks are fetched with pumpRead. The array is only good until the next call.
+// Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is locked.
 function dispatchFinish(response) {
-  const parts = responseParts(response);
-  if (parts[2] === 3) {
-    invocation[invocationReader] = acquireReader(parts[3]);
-    parts[3] = undefined;
+  const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
+  if (state === undefined || typeof state[responseStatus] !== 'number' || !coreHasOwn(response, fetchSlot)) throw new TypeError('The handler did not return a Response');
+  const kind = state[bodyKind];
+  if (state[bodyTaken] || kind === bodyStream && bodyUnusable(state)) {
+    throw new TypeError('The handler returned a Response whose body was already read or is locked');
   }
+  if (kind < bodyStream) {
+    if (kind !== bodyNull) state[bodyTaken] = true;
+    if (state[responseFlags] === 0 && typeof state[responseHeaders] === 'string') {
+      state[responseTasks] = invocation[invocationWaits];
+      return state;
+    }
+  }
+  if (state[responseFlags] & responseIsError) throw new TypeError('The handler returned Response.error()');
+  const parts = dispatchFilled;
+  parts[0] = state[responseStatus];
+  parts[1] = responsePacked(state[responseHeaders]);
+  parts[2] = kind;
+  parts[3] = state[bodySource];
+  parts[4] = -1;
+  if (kind >= bodyStream) dispatchFinishStream(state, parts);
   parts[5] = invocation[invocationWaits];
   return parts;
+}
+
+// A body that is a stream: its length is what the response declares. One that only passes through is left to the host.
+function dispatchFinishStream(state, parts) {
+  parts[4] = responseDeclaredLength(state);
+  const number = bodyHandOver(state);
+  if (number >= 0) {
+    parts[2] = bodyIncoming;
+    parts[3] = number;
+    return;
+  }
+  if (state[bodyKind] === bodyIncoming) throw new TypeError('The handler returned a Response whose body is over');
+  parts[3] = undefined;
+  invocation[invocationReader] = acquireReader(state[bodySource]);
 }
 
 // How many tasks keep the invocation alive.
@@ -165,21 +209,21 @@ function incomingSignal(owner) {
   return signal;
 }
 
-// The next bytes of the incoming body: a Uint8Array, null at the end, or a promise of these. It rejects when the body
-// failed or the request's time is over.
-function incomingBodyPull(owner) {
+// The next bytes of a body that the host has: a Uint8Array, null at the end, or a promise of these. It rejects when the
+// body failed or the request's time is over.
+function incomingBodyPull(source) {
   try {
-    if (owner !== invocation) throw new DOMException('The request is over', 'AbortError');
-    const got = host.bodyPull();
+    if (source[0] !== invocation) throw new DOMException('The request is over', 'AbortError');
+    const got = host.bodyPull(source[1]);
     return typeof got === 'number' ? pending(got) : got;
   } catch (failure) {
     return CorePromise.reject(failure);
   }
 }
 
-// Nobody wants the rest of the incoming body.
-function incomingBodyCancel(owner) {
-  if (owner === invocation) host.bodyCancel();
+// Nobody wants the rest of it.
+function incomingBodyCancel(source) {
+  if (source[0] === invocation) host.bodyCancel(source[1]);
 }
 
 const pumpLargest = 65536;
@@ -204,4 +248,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection];

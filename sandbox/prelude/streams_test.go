@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// testHost is what the files find of the host; reports is what reached host.report.
+const testHost = "const reports = []; const host = { report(kind, text) { reports.push(kind + ': ' + text); }, hideSymbol() {} };\n"
+
 // newGuest evaluates events and streams (files 00 to 39) and the given scripts of testdata in one scope, on an engine
 // without host functions, and returns the object in which the scripts' last statement names what the test calls.
 func newGuest(t testing.TB, last string, scripts ...string) (*engine.Instance, engine.Value) {
@@ -54,7 +57,7 @@ func newGuest(t testing.TB, last string, scripts ...string) (*engine.Instance, e
 	t.Cleanup(in.Close)
 	in.Arm(time.Minute)
 	var src strings.Builder
-	src.WriteString("(function () { 'use strict';\n")
+	src.WriteString("(function () { 'use strict';\n" + testHost)
 	names, err := fs.Glob(files, "[0-3]?-*.js")
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,10 @@ const (
 // and after a call. sandbox/engine tests it.
 const RandomState = 280
 
+// ArenaLists is the offset in a JSRuntime of the heads of its lists of arenas: those of all arenas for each size of block,
+// then those of the arenas with free blocks. sandbox/engine checks what it finds there.
+const ArenaLists = 40
+
 // A Func is a function by name; Type is in the notation of wasmpass.ParseFuncType.
 type Func struct {
 	Name string

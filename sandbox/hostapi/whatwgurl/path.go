@@ -156,3 +156,13 @@ func (u *URL) parseOpaque(rest string) {
 	}
 	u.parseQueryAndFragment(rest[end:])
 }
+
+// OpaquePath returns what a URL's opaque path becomes of text: up to where a query or fragment would begin.
+func OpaquePath(text string) string {
+	if len(text) > MaxBytes {
+		return ""
+	}
+	var u URL
+	u.parseOpaque(withoutTabs(text))
+	return u.path
+}

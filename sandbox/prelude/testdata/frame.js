@@ -1,9 +1,9 @@
 // The frame of the scripts beside it: test(name, fn) notes a test, the host runs them with run() and reads results().
 
 const tests = [];
-const reports = []; // what reached host.report
 const clock = []; // [ms, fn] of hostTimeout
-const host = { report(kind, text) { reports.push(`${kind}: ${text}`); } };
+function errorFire() { return false; }
+function errorIs(value) { return value instanceof Error; }
 function hostTimeout(ms, fn) { clock.push([ms, fn]); }
 
 function test(name, fn) { tests.push({ name, fn, outcome: 'never ended' }); }

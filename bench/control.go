@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"edged/control/client"
+)
+
+const (
+	controlClients = 16
+	fewResources   = 400 // what the cost of one change is compared with
+)
+
+// benchControl fills a node with Resources, a quarter of them workers that a host name leads to, and measures durable creates,
+// one change, a page of a list and a restart, each among few and among many.
+func benchControl(ctx context.Context, cfg config, r *report) error {
+	dir, err := os.MkdirTemp("", "edged-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := startNode(ctx, cfg, dir)
+	if err != nil {
+		return err
+	}
+	f := &filler{n: n}
+	few, many, err := f.measure(ctx, cfg, r)
+	if err != nil {
+		return err
+	}
+	r.line("  one change of weights, until it is served        %8.2f ms among %d Resources, %.2f ms among %d", few.change, fewResources, many.change, cfg.resources)
+	r.line("  a page of 100 of a list                          %8.2f ms at the start, %.2f ms at the end", many.firstPage, many.lastPage)
+	r.target("one change among many / among few", many.change/few.change, 2, true, "")
+	r.target("last page / first page", many.lastPage/many.firstPage, 2, true, "")
+	if err := n.stop(); err != nil {
+		return err
+	}
+	if n, err = startNode(ctx, cfg, dir); err != nil {
+		return err
+	}
+	r.target("restart, exec to serving all of it", n.booted.Seconds(), 3, true, "s")
+	return n.stop()
+}
+
+// controlTimes are medians in milliseconds.
+type controlTimes struct{ change, firstPage, lastPage float64 }
+
+// filler makes workers of four Resources each: the identity, a static version, its deployment and its endpoint.
+type filler struct {
+	n      *nodeProcess
+	assets ref
+	next   atomic.Int64
+
+	first     ref // a worker with two versions to switch between
+	versions  [2]ref
+	deployed  ref
+	generated int64
+}
+
+func (f *filler) measure(ctx context.Context, cfg config, r *report) (few, many controlTimes, err error) {
+	if err := f.begin(ctx); err != nil {
+		return few, many, err
+	}
+	if err := f.fill(ctx, fewResources/4); err != nil {
+		return few, many, err
+	}
+	if few, err = f.times(ctx); err != nil {
+		return few, many, err
+	}
+	began := time.Now()
+	workers := max(0, cfg.resources-fewResources) / 4
+	if err := f.fill(ctx, workers); err != nil {
+		return few, many, err
+	}
+	if workers > 0 {
+		r.target(fmt.Sprintf("durable creates, %d clients, up to %d", controlClients, cfg.resources), float64(4*workers)/time.Since(began).Seconds(), 500, false, "1/s")
+	}
+	many, err = f.times(ctx)
+	return few, many, err
+}
+
+func (f *filler) begin(ctx context.Context) (err error) {
+	if f.assets, err = f.n.assetBundle(ctx, "shared.assets"); err != nil {
+		return err
+	}
+	if f.first, err = f.n.create(ctx, "ModuleWorker/0.3.0/", "first", struct{}{}); err != nil {
+		return err
+	}
+	for i := range f.versions {
+		if f.versions[i], err = f.n.create(ctx, "WorkerVersion/0.7.0/", fmt.Sprint("first.version", i), f.version(f.first)); err != nil {
+			return err
+		}
+	}
+	f.deployed, err = f.n.create(ctx, "WorkerDeployment/0.6.0/", "first.deployment", weighing(f.first, f.versions[0]))
+	f.generated = 1
+	return err
+}
+
+func (f *filler) version(worker ref) any {
+	return map[string]any{"worker": worker, "handlers": []string{},
+		"assets": map[string]any{"bundle": f.assets, "runWorkerFirst": false, "notFoundHandling": "none"}}
+}
+
+func weighing(worker, version ref) any {
+	return map[string]any{"worker": worker, "versions": []any{map[string]any{"workerVersion": version, "weight": 10000}}}
+}
+
+// fill makes so many workers, with as many clients at once as the bench has.
+func (f *filler) fill(ctx context.Context, workers int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var left atomic.Int64
+	left.Store(int64(workers))
+	var clients sync.WaitGroup
+	for range controlClients {
+		clients.Go(func() {
+			for left.Add(-1) >= 0 && ctx.Err() == nil {
+				if err := f.worker(ctx); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return context.Cause(ctx)
+}
+
+func (f *filler) worker(ctx context.Context) error {
+	name := fmt.Sprintf("w%07d", f.next.Add(1))
+	worker, err := f.n.create(ctx, "ModuleWorker/0.3.0/", name, struct{}{})
+	if err != nil {
+		return err
+	}
+	version, err := f.n.create(ctx, "WorkerVersion/0.7.0/", name+".version", f.version(worker))
+	if err != nil {
+		return err
+	}
+	if _, err = f.n.create(ctx, "WorkerDeployment/0.6.0/", name+".deployment", weighing(worker, version)); err != nil {
+		return err
+	}
+	_, err = f.n.create(ctx, "WorkerEndpoint/0.3.0/", name+".endpoint", map[string]any{"worker": worker})
+	return err
+}
+
+// times measures what must not depend on how many Resources there are.
+func (f *filler) times(ctx context.Context) (t controlTimes, err error) {
+	var change []float64
+	for i := range 31 {
+		began := time.Now()
+		op, err := f.n.client.Update(ctx, f.deployed.UID, f.generated, weighing(f.first, f.versions[(i+1)%2]), nil, client.NewKey())
+		if err == nil {
+			_, err = f.n.client.Wait(ctx, op)
+		}
+		if err != nil {
+			return t, err
+		}
+		f.generated++
+		change = append(change, milliseconds(time.Since(began)))
+	}
+	t.change = spreadOf(change).median
+	t.firstPage, t.lastPage, err = f.pages(ctx)
+	return t, err
+}
+
+// pages walks the whole list and returns the medians of the pages at its start and at its end.
+func (f *filler) pages(ctx context.Context) (first, last float64, err error) {
+	var took []float64
+	began, inPage := time.Now(), 0
+	for res, err := range f.n.client.List(ctx, client.Filter{}) {
+		if err != nil {
+			return 0, 0, err
+		}
+		if res == nil {
+			break
+		}
+		if inPage == 0 {
+			took = append(took, milliseconds(time.Since(began)))
+		}
+		if inPage++; inPage == 100 {
+			began, inPage = time.Now(), 0
+		}
+	}
+	k := min(len(took), 31)
+	return spreadOf(took[:k]).median, spreadOf(took[max(0, len(took)-k-1) : len(took)-1]).median, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// assetBundle uploads one small page and returns the StaticAssetBundle of it.
+func (n *nodeProcess) assetBundle(ctx context.Context, name string) (ref, error) {
+	page, _, err := n.client.Upload(ctx, []byte("<p>hello</p>"))
+	if err != nil {
+		return ref{}, err
+	}
+	manifest, err := json.Marshal(map[string]any{"files": []any{map[string]string{
+		"path": "index.html", "url": page.URL, "sha256": page.SHA256, "mediaType": "text/html"}}})
+	if err != nil {
+		return ref{}, err
+	}
+	artifact, _, err := n.client.Upload(ctx, manifest)
+	if err != nil {
+		return ref{}, err
+	}
+	return n.create(ctx, "StaticAssetBundle/0.2.0/", name, map[string]any{"artifact": artifact})
+}

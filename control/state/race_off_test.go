@@ -1,0 +1,6 @@
+//go:build !race
+
+package state
+
+// sequences is how many random sequences of commands TestSequencesAgreeWithReference runs.
+const sequences = 10_000

@@ -1,0 +1,24 @@
+// Package kv is the node's key-value store (kv.md): all namespaces in one durable store, and replicas of it on the other
+// members of a fleet that converge.
+//
+//	store.go       Store: open, close, the life of namespaces
+//	options.go     Options
+//	namespace.go   Namespace: get, put, delete with the contract's limits and words
+//	list.go        listings; cursor.go: cursors that cannot be made up
+//	metadata.go    canonical JSON of metadata; limits.go: limits, expiry; errors.go: names
+//	ledger.go      the data in Pebble: identity, views, what is durable
+//	keys.go        how it is keyed; tx.go: one batch; write.go: own writes and applied ones; read.go
+//	commit.go      group commit
+//	space.go       what is known of a namespace
+//	blob.go        values over 128 KiB: files by digest; collect.go: when they go
+//	sweep.go       expiry, tombstones, leftovers of deleted namespaces
+//	backup.go      online backup, and what a restored directory becomes
+//	lost.go        notices deletes that come back
+//	replica/       the pure core of replication
+//
+// Invariants: a call that returned nil is on disk. A record names its value file only when that is complete and on disk, and the
+// file goes only when the loss of its last name is on disk. Sequence numbers are never used twice under one epoch. What is not
+// durable yet is never shown to a peer.
+//
+// Not here: JavaScript (package sandbox), the Resource (package control), the peer listener and certificates (package node).
+package kv

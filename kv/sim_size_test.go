@@ -1,0 +1,3 @@
+package kv
+
+const simDefault = 500

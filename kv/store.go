@@ -1,0 +1,188 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"edged/internal/disk"
+	"edged/internal/fault"
+	"edged/kv/replica"
+)
+
+const formatVersion = 1
+
+// Store is the node's KV: all namespaces in one durable store. All methods are safe for concurrent use.
+type Store struct {
+	opt     Options
+	db      *pebble.DB
+	ledger  *ledger
+	commits *committer
+	blobs   *blobs
+	cursors cursors
+
+	members    atomic.Pointer[[]Member] // the others; replaced whole
+	restoredMs atomic.Int64             // what a restored backup had caught up to; 0 when that does not matter (any more)
+
+	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
+	coverage *replica.Coverage
+}
+
+// Open opens or makes the store of a directory. It starts nothing: Run sweeps (and replicates), Close frees. A directory that a
+// backup was restored into gets a new epoch. Errors: Conflict for a newer format, Invalid for options, Unavailable.
+func Open(opt Options) (*Store, error) {
+	if err := opt.fill(); err != nil {
+		return nil, err
+	}
+	if opt.FS == nil {
+		if err := disk.Prepare(opt.Dir); err != nil {
+			return nil, err
+		}
+		if _, err := disk.CheckFormat(opt.Dir, "kv", formatVersion); err != nil {
+			return nil, err
+		}
+		opt.FS = vfs.Default
+	}
+	s := &Store{opt: opt, coverage: replica.NewCoverage(opt.rules)}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	fs := s.opt.FS
+	err := fs.MkdirAll(s.opt.Dir, 0o700)
+	if err == nil {
+		err = syncDir(fs, fs.PathDir(s.opt.Dir)) // what is acknowledged must not vanish with the directory
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, "kv.Open", err)
+	}
+	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: fs.PathJoin(s.opt.Dir, "db"), FS: fs, Cache: s.opt.Cache,
+		MemSize: s.opt.MemSize, Log: s.opt.Log})
+	if err != nil {
+		return err
+	}
+	if s.ledger, err = openLedger(s.db, s.opt.clock, s.opt.draw, s.opt.QuotaBytes, s.opt.rules); err == nil {
+		s.commits = newCommitter(s.ledger)
+		s.commits.unsynced = s.opt.unsynced
+		s.blobs, err = openBlobs(fs, fs.PathJoin(s.opt.Dir, "blobs"))
+	}
+	if err == nil {
+		s.ledger.onOrphans = func(staged uint64, ds []digest) { s.blobs.orphaned(staged, ds, s.opt.clock()) }
+		err = s.openCursors()
+	}
+	if err == nil {
+		err = s.takeRestored()
+	}
+	return fault.Wrap(fault.Unavailable, "kv.Open", err)
+}
+
+// openCursors takes the cursor secret from the options, or makes one once and keeps it.
+func (s *Store) openCursors() error {
+	s.cursors.secret = s.opt.CursorKey
+	if s.opt.CursorKey != nil {
+		return nil
+	}
+	key := []byte{prefixMeta, 'c'}
+	v, err := get(s.db, key)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		v = make([]byte, 32)
+		fillRandom(v)
+		err = s.db.Set(key, v, pebble.Sync)
+	}
+	s.cursors.secret = v
+	return err
+}
+
+// Run sweeps, and replicates when the store has peers, until ctx is done. Call it once.
+func (s *Store) Run(ctx context.Context) error {
+	s.runSweeps(ctx)
+	return nil
+}
+
+// Close frees what Open took. Call it when Run has returned and no call is in progress.
+func (s *Store) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	err := s.db.Close()
+	s.db = nil
+	return fault.Wrap(fault.Unavailable, "kv.Close", err)
+}
+
+// Epoch returns the origin of this store: what members of a fleet know it by. It changes when the disk is new or restored.
+func (s *Store) Epoch() replica.Origin { return s.ledger.epoch }
+
+// Namespace returns the door to a namespace, which need not exist.
+func (s *Store) Namespace(uid string) *Namespace { return &Namespace{s: s, uid: uid} }
+
+// Create makes an empty namespace, durably. epoch is that of its home (1 on a single node). Calling it again with the same or a
+// greater epoch is no error. Conflict: the namespace was deleted, or epoch is older than the one known.
+func (s *Store) Create(ctx context.Context, uid string, epoch uint64) error {
+	if err := errors.Join(CheckUID(uid), ctx.Err()); err != nil {
+		return err
+	}
+	return s.admin("kv.Create", func(t *tx) error { return t.createSpace(uid, epoch) })
+}
+
+// Delete deletes a namespace with all its data, durably: once it returns, nothing of it is visible and records of it that peers
+// still send are dropped. Space is freed by the sweep, which goes on after a crash. Deleting what is not here is no error and
+// has the same effect.
+func (s *Store) Delete(ctx context.Context, uid string) error {
+	if err := errors.Join(CheckUID(uid), ctx.Err()); err != nil {
+		return err
+	}
+	return s.admin("kv.Delete", func(t *tx) error { return t.deleteSpace(uid) })
+}
+
+func (s *Store) admin(op string, fn func(*tx) error) error {
+	err := s.commits.do(256, fn)
+	if fault.CodeOf(err) == fault.Conflict {
+		return err
+	}
+	return fault.Wrap(fault.Unavailable, op, err)
+}
+
+// Exists reports whether a namespace is here and not deleted.
+func (s *Store) Exists(uid string) bool {
+	sp := s.ledger.space(uid)
+	return sp != nil && sp.is() == stateLive
+}
+
+// SetNamespaces makes the namespaces of live exist and those of dead deleted, durably. Namespaces in neither list stay as they
+// are: nothing is deleted because a list is short. A name in both is deleted.
+func (s *Store) SetNamespaces(ctx context.Context, live map[string]uint64, dead []string) error {
+	var errs []error
+	for _, uid := range dead {
+		if sp := s.ledger.space(uid); sp == nil || !sp.dead() {
+			errs = append(errs, s.Delete(ctx, uid))
+		}
+	}
+	for uid, epoch := range live {
+		if sp := s.ledger.space(uid); sp == nil || !sp.dead() && (sp.is() != stateLive || sp.epoch.Load() < epoch) {
+			if err := s.Create(ctx, uid, epoch); err != nil {
+				errs = append(errs, fmt.Errorf("namespace %s: %w", uid, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// coveredLocked reports whether nobody can need a tombstone. A node that is alone and never took a record from anybody needs
+// no list of members to know.
+func (s *Store) coveredLocked(v replica.Version) bool {
+	if s.opt.Peers == nil && len(s.ledger.vector) <= 1 {
+		return true
+	}
+	return s.coverage.Covered(v)
+}

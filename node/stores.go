@@ -1,0 +1,93 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"edged/control"
+	"edged/kv"
+	"edged/queue"
+	"edged/sqlstore"
+)
+
+// stores are the rooms that keep what workers store.
+type stores struct {
+	kv    *kv.Store
+	sql   *sqlstore.Store
+	queue *queue.Store
+}
+
+func (n *Node) openStores() (err error) {
+	dir := func(room string) string { return filepath.Join(n.opt.DataDir, room) }
+	if n.stores.kv, err = kv.Open(kv.Options{Dir: dir("kv"), Node: n.id, Space: n.space, Log: n.log, Metrics: kv.NewMetrics(n.registry)}); err != nil {
+		return err
+	}
+	if n.stores.sql, err = sqlstore.Open(sqlstore.Options{Dir: dir("sql"), Space: n.space, Log: n.log, Metrics: sqlstore.NewMetrics(n.registry)}); err != nil {
+		return err
+	}
+	n.stores.queue, err = queue.Open(queue.Options{Dir: dir("queue"), Space: n.space, Log: n.log, Metrics: queue.NewMetrics(n.registry),
+		Deliver: n.deliver, Drain: n.opt.DrainTimeout})
+	return err
+}
+
+func (s *stores) close() error {
+	var errs []error
+	if s.queue != nil {
+		errs = append(errs, s.queue.Close())
+	}
+	if s.sql != nil {
+		errs = append(errs, s.sql.Close())
+	}
+	if s.kv != nil {
+		errs = append(errs, s.kv.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// forControl are the stores as the control room sees them, by the kinds of its Forms.
+func (s *stores) forControl() map[string]control.Store {
+	return map[string]control.Store{"kv": kvStore{s.kv}, "sql": sqlStore{s.sql}, "queue": queueStore{s.queue}}
+}
+
+type kvStore struct{ s *kv.Store }
+
+// Create, Delete and Exists are control.Store's.
+func (k kvStore) Create(ctx context.Context, r control.StoreRequest) error {
+	return k.s.Create(ctx, r.UID, r.Epoch)
+}
+func (k kvStore) Delete(ctx context.Context, r control.StoreRequest) error {
+	return k.s.Delete(ctx, r.UID)
+}
+func (k kvStore) Exists(_ context.Context, uid string) (bool, error) { return k.s.Exists(uid), nil }
+
+type sqlStore struct{ s *sqlstore.Store }
+
+// Create, Delete and Exists are control.Store's.
+func (q sqlStore) Create(ctx context.Context, r control.StoreRequest) error {
+	return q.s.Create(ctx, r.UID, r.Epoch)
+}
+func (q sqlStore) Delete(ctx context.Context, r control.StoreRequest) error {
+	return q.s.Delete(ctx, r.UID)
+}
+func (q sqlStore) Exists(_ context.Context, uid string) (bool, error) { return q.s.Exists(uid) }
+
+type queueStore struct{ s *queue.Store }
+
+// homeEpoch is the epoch of every store of a single node.
+const homeEpoch = 1
+
+// Create, Delete and Exists are control.Store's. A batch gets its queue's name from the plan.
+func (q queueStore) Create(ctx context.Context, r control.StoreRequest) error {
+	return q.s.Create(ctx, queue.Ref{UID: r.UID, Epoch: r.Epoch}, queue.Settings{
+		Retention:    time.Duration(r.Queue.RetentionSeconds) * time.Second,
+		DefaultDelay: time.Duration(r.Queue.DelaySeconds) * time.Second,
+	})
+}
+func (q queueStore) Delete(ctx context.Context, r control.StoreRequest) error {
+	return q.s.Delete(ctx, queue.Ref{UID: r.UID, Epoch: r.Epoch})
+}
+func (q queueStore) Exists(_ context.Context, uid string) (bool, error) {
+	return q.s.Exists(queue.Ref{UID: uid, Epoch: homeEpoch}), nil
+}

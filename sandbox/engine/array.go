@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// How this build lays out an array of the language whose elements stand in a row. learnArrays checks it at start; without
+// it elements are read through the engine's calls.
+const (
+	arrFlags  = 8 // a byte
+	arrClass  = 10
+	arrValues = 28 // pointer to the elements
+	arrCount  = 32
+	arrBytes  = 36
+
+	flagRow    = 1 << 4 // the elements stand in a row
+	classArray = 2
+)
+
+// Items reads the first elements of an array that only the prelude can have made: plain values, no accessors. They are
+// borrowed from the array. What the array does not have is undefined.
+func (in *Instance) Items(array Value, into []Value) {
+	if in.engine.arrays && in.itemsInPlace(array, into) {
+		return
+	}
+	for i := range into {
+		into[i] = in.GetIndex(array, uint32(i))
+		in.Free(into[i]) // the array holds it
+	}
+}
+
+// itemsInPlace is Items for an array that is laid out as we know it.
+func (in *Instance) itemsInPlace(array Value, into []Value) bool {
+	if in.failure != nil || !array.IsObject() {
+		return false
+	}
+	head, ok := in.bytesAt(array.pointer(), arrBytes)
+	if !ok || head[arrFlags]&flagRow == 0 || u16(head[arrClass:]) != classArray {
+		return false
+	}
+	le := binary.LittleEndian
+	if le.Uint32(head[arrCount:]) < uint32(len(into)) {
+		return false
+	}
+	row, ok := in.bytesAt(le.Uint32(head[arrValues:]), uint32(len(into))*8)
+	if !ok {
+		return false
+	}
+	for i := range into {
+		into[i] = Value(le.Uint64(row[i*8:]))
+	}
+	return true
+}
+
+// learnArrays compares what Items believes about arrays with what the engine itself says.
+func (e *Engine) learnArrays(in *Instance) error {
+	const some = `[[1, 'two', null, 2.5, undefined, {}, true, -7], [], new Array(9), { length: 8, 0: 1 },
+		new Uint8Array(64), (function () { return arguments })(1, 2, 3, 4, 5, 6, 7, 8), Object.freeze([1, 2, 3, 4, 5, 6, 7, 8])]`
+	list, err := in.Eval([]byte(some), "start")
+	if err != nil {
+		return fmt.Errorf("try out arrays: %w", err)
+	}
+	e.arrays = true
+	for i := range uint32(7) {
+		v := in.GetIndex(list, i)
+		var got [8]Value
+		found := in.itemsInPlace(v, got[:])
+		e.arrays = e.arrays && (found || i != 0)
+		for k := range got {
+			theirs := in.GetIndex(v, uint32(k))
+			e.arrays = e.arrays && (!found || theirs == got[k])
+			in.Free(theirs)
+		}
+		in.Free(v)
+	}
+	in.Free(list)
+	return in.failure
+}
