@@ -8,7 +8,6 @@ import (
 
 	"edged/control/api"
 	"edged/control/artifact"
-	"edged/control/form"
 	"edged/control/state"
 )
 
@@ -61,7 +60,7 @@ func TestProfileIsTrue(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for formURL, d := range form.Builtin() {
+	for formURL, d := range n.c.drivers.Offered(n.c.opt.has) { // those whose store this node has
 		private := map[bool]string{true: "yes", false: "no"}[d.Private]
 		if !strings.Contains(page, "| "+formURL+" | create, read, update, delete | "+private+" |") {
 			t.Errorf("the page lacks %s", formURL)
@@ -71,7 +70,7 @@ func TestProfileIsTrue(t *testing.T) {
 			t.Errorf("support of %s says %s", formURL, s.body)
 		}
 	}
-	if strings.Count(page, "https://edge.forms.takoform.com/") != len(form.Builtin()) {
+	if strings.Count(page, "https://edge.forms.takoform.com/") != len(n.c.drivers.Offered(n.c.opt.has)) {
 		t.Error("the page names Forms that there are not")
 	}
 	caps := n.do("GET", "/.well-known/takoform/v2", nil).member(t, "capabilities").(map[string]any)

@@ -147,15 +147,17 @@ func (n *node) blobs() int {
 	return len(entries)
 }
 
-// host-api §7.5, row by row: a real process is killed at a point of a mutation; a second one, stopped before it dispatches
-// anything, shows what the first left; a third goes on to the end.
+// crash is one row of the crash matrix: where the process is killed, and what its Operation is right after the restart.
+type crash struct {
+	name, point string
+	remove      bool   // the mutation is a delete
+	found       string // status, "" is that nothing was accepted
+	effect      string
+}
+
+// host-api §7.5, row by row, for a Resource whose effect is to fetch and to keep bytes.
 func TestCrashMatrix(t *testing.T) {
-	for _, row := range []struct {
-		name, point string
-		remove      bool
-		// found is what the Operation is right after the restart; "" is that there is none.
-		found, effect string
-	}{
+	for _, row := range []crash{
 		{"before the acceptance commits", "control.accept", false, "", ""},
 		{"after acceptance, before dispatch", "control.dispatch", false, "queued", "none"},
 		{"after possible dispatch, before the effect", "control.dispatched", false, "reconciling", "unknown"},
@@ -168,57 +170,77 @@ func TestCrashMatrix(t *testing.T) {
 		{"delete after backend success", "control.done", true, "reconciling", "unknown"},
 		{"delete after terminal", "control.ended", true, "succeeded", "complete"},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			dir := t.TempDir()
-			n := startAt(t, "", dir)
-			m := n.holdBundle()
-			blobs := n.blobs()
-			if row.remove {
-				made, _ := n.send(m)
-				uid := made.operation(t).ResourceUID
-				n.ended(made.operation(t).ID)
-				m = asked{method: "DELETE", path: "/resources/" + uid, key: "the-key-of-the-delete", fence: "1"}
-			}
-			n.stop()
+		t.Run(row.name, func(t *testing.T) { row.run(t, (*node).holdBundle) })
+	}
+}
 
-			n = startAt(t, row.point, dir)
-			if a, ok := n.send(m); ok { // answered before the runner came to the point
-				if a.status != 202 && a.status != 200 {
-					t.Fatalf("%d %s", a.status, a.body)
-				}
-			}
-			n.wait() // it has died by itself
+// The same for Resources whose effect is to make and to remove an empty store.
+func TestCrashMatrixOfStores(t *testing.T) {
+	for _, form := range []string{"EdgeKVNamespace/0.2.0/", "SQLiteDatabase/0.2.0/"} {
+		for _, row := range []crash{
+			{"before the effect", "control.dispatched", false, "reconciling", "unknown"},
+			{"after backend success", "control.done", false, "reconciling", "unknown"},
+			{"delete before the effect", "control.dispatched", true, "reconciling", "unknown"},
+			{"delete after backend success", "control.done", true, "reconciling", "unknown"},
+		} {
+			t.Run(form+row.name, func(t *testing.T) {
+				row.run(t, func(*node) asked {
+					return asked{method: "POST", path: "/resources", key: "the-key-of-the-store",
+						body: fmt.Sprintf(`{"form":"%s%s","space":"default","name":"b","spec":{}}`, formPrefix, form)}
+				})
+			})
+		}
+	}
+}
 
-			n = startAt(t, "control.dispatch!pause", dir)
-			crashState(t, n, m, row.found, row.effect)
-			n.kill()
+// run kills a real process at the row's point. A second one, stopped before it dispatches anything, shows what the first
+// left; a third goes on to the end; a fourth answers as the third did.
+func (row *crash) run(t *testing.T, ask func(*node) asked) {
+	dir := t.TempDir()
+	n := startAt(t, "", dir)
+	m := ask(n)
+	blobs := n.blobs()
+	if row.remove {
+		made, _ := n.send(m)
+		n.ended(made.operation(t).ID)
+		m = asked{method: "DELETE", path: "/resources/" + made.operation(t).ResourceUID, key: "the-key-of-the-delete", fence: "1"}
+	}
+	n.stop()
 
-			n = startAt(t, "", dir)
-			first, ok := n.send(m)
-			if !ok || first.status != 200 && first.status != 202 {
-				t.Fatalf("replay: %d %s", first.status, first.body)
-			}
-			op := n.ended(first.operation(t).ID)
-			if op.Status != "succeeded" || op.Effect != "complete" {
-				t.Errorf("ended %+v", op)
-			}
-			again, _ := n.send(m)
-			n.kill()
-			n = startAt(t, "", dir)
-			once, _ := n.send(m)
-			if again.status != 200 || again.body != once.body || again.operation(t).ID != op.ID {
-				t.Errorf("replays differ:\n%s\n%s", again.body, once.body)
-			}
-			switch got := n.named("b"); {
-			case row.remove && (len(got) != 0 || n.read("/resources/"+op.ResourceUID).status != 410):
-				t.Errorf("deleted, but there is %+v", got)
-			case !row.remove && (len(got) != 1 || got[0].ResourceUID != op.ResourceUID || got[0].ID != op.ID):
-				t.Errorf("there is %+v, want one of %+v", got, op)
-			}
-			if n.blobs() != blobs {
-				t.Errorf("%d blobs, want %d", n.blobs(), blobs)
-			}
-		})
+	n = startAt(t, row.point, dir)
+	if a, ok := n.send(m); ok && a.status != 202 && a.status != 200 { // answered before the runner came to the point
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	n.wait() // it has died by itself
+
+	n = startAt(t, "control.dispatch!pause", dir)
+	crashState(t, n, m, row.found, row.effect)
+	n.kill()
+
+	n = startAt(t, "", dir)
+	first, ok := n.send(m)
+	if !ok || first.status != 200 && first.status != 202 {
+		t.Fatalf("replay: %d %s", first.status, first.body)
+	}
+	op := n.ended(first.operation(t).ID)
+	if op.Status != "succeeded" || op.Effect != "complete" {
+		t.Errorf("ended %+v", op)
+	}
+	again, _ := n.send(m)
+	n.kill()
+	n = startAt(t, "", dir)
+	once, _ := n.send(m)
+	if again.status != 200 || again.body != once.body || again.operation(t).ID != op.ID {
+		t.Errorf("replays differ:\n%s\n%s", again.body, once.body)
+	}
+	switch got := n.named("b"); {
+	case row.remove && (len(got) != 0 || n.read("/resources/"+op.ResourceUID).status != 410):
+		t.Errorf("deleted, but there is %+v", got)
+	case !row.remove && (len(got) != 1 || got[0].ResourceUID != op.ResourceUID || got[0].ID != op.ID):
+		t.Errorf("there is %+v, want one of %+v", got, op)
+	}
+	if n.blobs() != blobs {
+		t.Errorf("%d blobs, want %d", n.blobs(), blobs)
 	}
 }
 
