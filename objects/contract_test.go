@@ -62,7 +62,15 @@ var sizes = []int{0, 1, 4096, inlineBytes - 1, inlineBytes, inlineBytes + 1, scr
 // objects §§2, 3, 6: what was put is what is read, with a declared and a counted length, through Read and WriteTo, and after a
 // restart; the etag is one of the bytes.
 func TestPutGet(t *testing.T) {
-	w := newWorld(t, nil)
+	for name, open := range worlds {
+		t.Run(name, func(t *testing.T) { testPutGet(t, open(t, nil)) })
+	}
+}
+
+// worlds are both implementations of the door to files.
+var worlds = map[string]func(testing.TB, func(*Options)) *world{"memory": newWorld, "disk": newDiskWorld}
+
+func testPutGet(t *testing.T, w *world) {
 	etags := map[string]int{}
 	for i, n := range sizes {
 		body := filled(n, byte(i))
@@ -151,7 +159,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 
 // objects §3.1, §6.2: over 300 MiB is value_too_large: before consuming if declared, by counting if not.
 func TestPutLimit(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newDiskWorld(t, nil)
 	body := &zeros{}
 	_, err := w.bucket().Put(t.Context(), "k", body, PutOptions{Length: MaxPutBytes + 1})
 	wantName(t, "declared", err, "value_too_large")
@@ -252,7 +260,7 @@ func TestBounds(t *testing.T) {
 // objects §3.2: one get serves one generation, although the key is overwritten, deleted and its file removed.
 func TestOneGeneration(t *testing.T) {
 	for _, n := range []int{100, 3*blockBytes + 5} {
-		w := newWorld(t, nil)
+		w := newDiskWorld(t, nil)
 		ctx, b := t.Context(), w.bucket()
 		w.put("k", filled(n, 1))
 		o, _, err := b.Get(ctx, "k", GetOptions{})
@@ -284,7 +292,7 @@ func TestOneGeneration(t *testing.T) {
 
 // File hands out the operating system's file with what is left of the range.
 func TestFile(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newDiskWorld(t, nil)
 	body := filled(2*blockBytes, 3)
 	w.put("k", body)
 	w.put("small", body[:10])

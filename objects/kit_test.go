@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"edged/internal/fault"
 	"edged/internal/testkit"
 )
@@ -28,11 +30,11 @@ const (
 	otherUID = "bucket-2"
 )
 
-// newWorld opens a store with two buckets; edit may change its options.
+// newWorld opens a store in memory with two buckets; edit may change its options.
 func newWorld(t testing.TB, edit func(*Options)) *world {
 	w := &world{t: t}
 	w.ms.Store(1_700_000_000_000)
-	w.opt = Options{Dir: t.TempDir(), clock: w.ms.Load}
+	w.opt = Options{Dir: "objects", FS: vfs.NewMem(), clock: w.ms.Load}
 	if edit != nil {
 		edit(&w.opt)
 	}
@@ -44,6 +46,16 @@ func newWorld(t testing.TB, edit func(*Options)) *world {
 	}
 	t.Cleanup(func() { w.s.Close() })
 	return w
+}
+
+// newDiskWorld is newWorld with real files.
+func newDiskWorld(t testing.TB, edit func(*Options)) *world {
+	return newWorld(t, func(o *Options) {
+		o.Dir, o.FS = t.TempDir(), nil
+		if edit != nil {
+			edit(o)
+		}
+	})
 }
 
 func (w *world) open() {

@@ -12,8 +12,9 @@ import (
 var errDamaged = errors.New("body is damaged")
 
 // Object is an open object: what is known of it, and a reader of the range that was asked for. Read and WriteTo compare every block
-// that lies in the range with its checksum before its end is handed out, so damage is an error and never wrong bytes. Not safe for
-// concurrent use; it is closed exactly once, also after an error.
+// of 1 MiB that lies in the range with its checksum and fail before they hand out its end: a body that is read to its end is as it
+// was stored. Small bodies are guarded by the checksums of Pebble. Not safe for concurrent use; it has to be closed, also after an
+// error.
 type Object struct {
 	Info
 	Partial bool  // a range was asked for
