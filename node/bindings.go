@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"edged/control/form"
 	"edged/control/plan"
 	"edged/internal/fault"
 	"edged/kv"
@@ -30,6 +31,8 @@ func (n *Node) bindings(pv *plan.Version) ([]binding.Binding, error) {
 			door.SQL = sqlDoor{n.stores.sql.Database(b.Target, homeEpoch)}
 		case "queue":
 			door.Queue = queueDoor{n.stores.queue, queue.Ref{UID: b.Target, Epoch: homeEpoch}}
+		case "objects":
+			door.Bucket, door.Counted = bucketDoor{n.stores.objects.Bucket(b.Target)}, b.Form == form.ObjectBucket3URL
 		case "service":
 			door.Service = serviceDoor{n, b.Target}
 		default:
@@ -159,5 +162,6 @@ var (
 	_ binding.SQL     = sqlDoor{}
 	_ binding.Queue   = queueDoor{}
 	_ binding.Service = serviceDoor{}
+	_ binding.Bucket  = bucketDoor{}
 	_ table.Handler   = serviceDoor{}
 )

@@ -236,6 +236,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
 	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
+	parts.Push(life.Part{Name: "objects", Run: n.stores.objects.Run, Close: n.stores.objects.Close})
 	parts.Push(life.Part{Name: "outbound", Close: func() error { n.outbound.Close(); return nil }})
 	if n.operatorCerts != nil {
 		parts.Push(life.Part{Name: "certificates", Run: n.operatorCerts.Run})

@@ -8,15 +8,17 @@ import (
 
 	"edged/control"
 	"edged/kv"
+	"edged/objects"
 	"edged/queue"
 	"edged/sqlstore"
 )
 
 // stores are the rooms that keep what workers store.
 type stores struct {
-	kv    *kv.Store
-	sql   *sqlstore.Store
-	queue *queue.Store
+	kv      *kv.Store
+	sql     *sqlstore.Store
+	queue   *queue.Store
+	objects *objects.Store
 }
 
 func (n *Node) openStores() (err error) {
@@ -25,6 +27,9 @@ func (n *Node) openStores() (err error) {
 		return err
 	}
 	if n.stores.sql, err = sqlstore.Open(sqlstore.Options{Dir: dir("sql"), Space: n.space, Log: n.log, Metrics: sqlstore.NewMetrics(n.registry)}); err != nil {
+		return err
+	}
+	if n.stores.objects, err = objects.Open(objects.Options{Dir: dir("objects"), Space: n.space, Log: n.log, Metrics: objects.NewMetrics(n.registry)}); err != nil {
 		return err
 	}
 	n.stores.queue, err = queue.Open(queue.Options{Dir: dir("queue"), Space: n.space, Log: n.log, Metrics: queue.NewMetrics(n.registry),
@@ -37,6 +42,9 @@ func (s *stores) close() error {
 	if s.queue != nil {
 		errs = append(errs, s.queue.Close())
 	}
+	if s.objects != nil {
+		errs = append(errs, s.objects.Close())
+	}
 	if s.sql != nil {
 		errs = append(errs, s.sql.Close())
 	}
@@ -48,7 +56,8 @@ func (s *stores) close() error {
 
 // forControl are the stores as the control room sees them, by the kinds of its Forms.
 func (s *stores) forControl() map[string]control.Store {
-	return map[string]control.Store{"kv": kvStore{s.kv}, "sql": sqlStore{s.sql}, "queue": queueStore{s.queue}}
+	return map[string]control.Store{"kv": kvStore{s.kv}, "sql": sqlStore{s.sql}, "queue": queueStore{s.queue},
+		"objects": objectStore{s.objects}}
 }
 
 type kvStore struct{ s *kv.Store }
@@ -72,6 +81,17 @@ func (q sqlStore) Delete(ctx context.Context, r control.StoreRequest) error {
 	return q.s.Delete(ctx, r.UID)
 }
 func (q sqlStore) Exists(_ context.Context, uid string) (bool, error) { return q.s.Exists(uid) }
+
+type objectStore struct{ s *objects.Store }
+
+// Create, Delete and Exists are control.Store's.
+func (o objectStore) Create(ctx context.Context, r control.StoreRequest) error {
+	return o.s.Create(ctx, r.UID, r.Epoch)
+}
+func (o objectStore) Delete(ctx context.Context, r control.StoreRequest) error {
+	return o.s.Delete(ctx, r.UID)
+}
+func (o objectStore) Exists(_ context.Context, uid string) (bool, error) { return o.s.Exists(uid), nil }
 
 type queueStore struct{ s *queue.Store }
 

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,18 +51,6 @@ func (l *loan) note(n int, err error) (int, error) {
 	if err != nil {
 		l.finish()
 	}
-	return n, err
-}
-
-// WriteTo lets the body itself move its bytes where it can do so better.
-func (l *loan) WriteTo(w io.Writer) (int64, error) {
-	defer l.finish()
-	wt, ok := l.body.(io.WriterTo)
-	if !ok {
-		return io.Copy(w, struct{ io.Reader }{l})
-	}
-	n, err := wt.WriteTo(w)
-	l.metrics.bodySpliced.Add(float64(n))
 	return n, err
 }
 
