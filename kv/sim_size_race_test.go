@@ -6,4 +6,5 @@ package kv
 const (
 	simDefault  = 15
 	crashRounds = 8
+	underRace   = true
 )

@@ -109,6 +109,9 @@ func TestSimulationNeedsEachRule(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
 			if w := simulate(tt.seed, tt.rules, tt.push); w.err != nil {
+				if w := simulate(tt.seed, replica.Rules{}, false); w.err != nil {
+					t.Errorf("seed %d fails with all rules too: %v", tt.seed, w.err)
+				}
 				return
 			}
 			failed, at := failures(1, 3000, 1, tt.rules, tt.push)

@@ -289,6 +289,7 @@ func (w *world) serve(s *simSession, most int) (live, ok bool) {
 	if !w.rules.ServeUnsynced && st.ledger.durable.Load() < v.staged {
 		return false, true // what is shown waits for the disk
 	}
+	s.feeder.Learn(st.coverage.Has(s.client.epoch))
 	b, _, live, err := st.ledger.feedUnit(v, s.feeder, nil, most)
 	if err != nil {
 		w.fail("feed: %v", err)
