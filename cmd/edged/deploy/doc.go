@@ -5,7 +5,13 @@
 //	entry.go     the entry that projects the declared handlers out of the default export
 //	modules.go   imports that stay modules of their own: text and bytes
 //	fileset.go   files, their digest, the manifest that lists them
-//	plan.go      what is wanted: names and specs of the Resources
+//	names.go     names and digests
+//	plan.go      want, step: what is wanted, and in which order
+//	data.go      data Resources, queues, migrations
+//	version.go   the version; secrets.go: which one is meant, and the values that a new one needs
+//	attach.go    addresses, schedules, consumers, and what of them leaves
+//	survey.go    what is there; what can be refused at once
+//	foresee.go   what would be done, and what the node would refuse (previews)
 //	weights.go   the next distribution of a deployment
 //	ensure.go    one Resource: found, made, repaired or moved
 //	run.go       Run: all of them, in order
