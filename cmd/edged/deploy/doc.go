@@ -16,6 +16,9 @@
 //	ensure.go    one Resource: found, made, repaired or moved
 //	run.go       Run: all of them, in order
 //	report.go    what was done, for people
+//	worker.go    Worker: one that is deployed, with its versions
+//	shift.go     Shift: other weights; rollback.go: Rollback: the distribution before
+//	teardown.go  Dependents, Teardown: a worker and all that was made for it, in legal order
 //
 // Invariants: the same sources give the same bytes, digests and names on any machine, so a second run with nothing changed
 // mutates nothing. Whatever can be refused beforehand is refused before the first mutation. A run that failed half-way is
