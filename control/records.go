@@ -1,6 +1,7 @@
 package control
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -96,7 +97,29 @@ func (r *recorder) applied(index uint64, rec audit.Record, c *state.Command, out
 		rec.Operation, rec.UID = out.Operation.ID, out.Operation.Resource
 	}
 	rec.At, rec.Index, rec.Outcome = state.Time(c.At), index, audit.Accepted
+	if rec.Form == form.WorkerDeploymentURL && (c.Kind == state.CreateResource || c.Kind == state.UpdateResource) {
+		rec.Versions = distribution(c.Spec)
+	}
 	r.write(r.accepted, rec)
+}
+
+// distribution is what the accepted spec of a deployment says.
+func distribution(spec json.RawMessage) (shares []audit.Share) {
+	var in struct {
+		Versions []struct {
+			Version struct {
+				UID string `json:"resourceUid"`
+			} `json:"workerVersion"`
+			Weight int `json:"weight"`
+		} `json:"versions"`
+	}
+	if json.Unmarshal(spec, &in) != nil {
+		return nil // an accepted one can be read
+	}
+	for _, v := range in.Versions {
+		shares = append(shares, audit.Share{Version: v.Version.UID, Weight: v.Weight})
+	}
+	return shares
 }
 
 // refusal records a mutation of a Resource that was not accepted, as far as it could be read.

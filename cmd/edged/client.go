@@ -21,8 +21,8 @@ import (
 
 // clientCommands are the commands that talk to a running node.
 func clientCommands() []*cobra.Command {
-	return []*cobra.Command{newDeployCommand(), newResourcesCommand(), newTokensCommand(), newStatusCommand(),
-		newAuditCommand(), newSecretsCommand(), newBackupCommand()}
+	return []*cobra.Command{newDeployCommand(), newWeightsCommand(), newRollbackCommand(), newDeleteCommand(), newResourcesCommand(),
+		newTokensCommand(), newStatusCommand(), newAuditCommand(), newSecretsCommand(), newCronCommand(), newBackupCommand()}
 }
 
 // target is how a client command finds its node, and how it prints.

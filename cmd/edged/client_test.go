@@ -282,9 +282,9 @@ func TestClientRefusals(t *testing.T) {
 	}
 	dir := startControl(t)
 	bad := site(t)
-	write(t, filepath.Join(bad, "worker.toml"), []byte("name = 'S'\nmain = 'gone.js'\ncrons = []\n"))
+	write(t, filepath.Join(bad, "worker.toml"), []byte("name = 'S'\nmain = 'gone.js'\ncrons = ['61 * * * *']\n"))
 	_, err := edged(t, "deploy", bad, "--data-dir", dir)
-	for _, want := range []string{"worker.toml:1: name", "worker.toml:2: main", "worker.toml:3: crons is not supported"} {
+	for _, want := range []string{"worker.toml:1: name", "worker.toml:2: main", "worker.toml:3: cron \"61 * * * *\": "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
 		}

@@ -5,8 +5,8 @@
 //	config.go    one setting from four places: flag, environment, file, default
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
-//	client.go    what the client commands share; resources.go, tokens.go, audit.go, secrets.go, backup.go,
-//	             status.go, deploy.go: the commands
+//	client.go    what the client commands share; deploy.go, weights.go (rollback too), delete.go, resources.go,
+//	             tokens.go, audit.go, secrets.go, cron.go, backup.go, status.go: the commands
 //
 // Not here: anything that serves. Package node does that.
 package main

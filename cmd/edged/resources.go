@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,8 +21,8 @@ func newResourcesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resources",
 		Short: "list, show, create, update and delete Resources",
-		Long: "A thin client of the Host API. A Form is named by its URL or, where this program knows it, by its short name: " +
-			strings.Join(knownForms(), ", ") + ".\nSPEC is a JSON object, a file that holds one, or - for standard input.",
+		Long: "A thin client of the Host API. SPEC is a JSON object, a file that holds one, or - for standard input. A Form is named by its\n" +
+			"URL or, where this program knows it, by its short name:\n\n  " + strings.Join(knownForms(), "\n  "),
 		Args: cobra.NoArgs,
 		RunE: needSubcommand,
 	}
@@ -193,13 +191,8 @@ func writeResources(w io.Writer, list []*client.Resource) error {
 // readiness is what an observation says of itself, "-" where its Form has no such member.
 func readiness(observed json.RawMessage) string {
 	var o struct{ Ready *bool }
-	switch {
-	case json.Unmarshal(observed, &o) != nil || o.Ready == nil:
-		return "-"
-	case *o.Ready:
-		return "yes"
-	}
-	return "no"
+	_ = json.Unmarshal(observed, &o) // what cannot be read has none
+	return yesNo(o.Ready)
 }
 
 func newResourcesShow() *cobra.Command {
@@ -214,10 +207,11 @@ func newResourcesShow() *cobra.Command {
 
 func newResourcesCreate() *cobra.Command {
 	var t resourceTarget
-	var formName string
+	var formName, privateFile string
 	cmd := &cobra.Command{Use: "create NAME SPEC --form FORM", Short: "create a Resource and wait for it", Args: cobra.ExactArgs(2)}
 	t.flagsFor(cmd, true, false)
 	cmd.Flags().StringVar(&formName, "form", "", "Form of the Resource (required)")
+	privateFlag(cmd, &privateFile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := t.connect(cmd)
 		if err != nil {
@@ -235,7 +229,11 @@ func newResourcesCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		op, err := c.Create(cmd.Context(), client.Create{Form: url, Space: t.space, Name: args[0], Spec: spec}, client.NewKey())
+		private, err := readPrivate(cmd, privateFile, args[1])
+		if err != nil {
+			return err
+		}
+		op, err := c.Create(cmd.Context(), client.Create{Form: url, Space: t.space, Name: args[0], Spec: spec, PrivateInputs: private}, client.NewKey())
 		return t.settle(cmd, c, op, err, args[0], "created")
 	}
 	return cmd
@@ -243,15 +241,21 @@ func newResourcesCreate() *cobra.Command {
 
 func newResourcesUpdate() *cobra.Command {
 	var t resourceTarget
+	var privateFile string
 	cmd := &cobra.Command{Use: "update NAME SPEC", Short: "replace the spec of a Resource and wait for it", Args: cobra.ExactArgs(2)}
 	t.flagsFor(cmd, true, true)
+	privateFlag(cmd, &privateFile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := readSpec(cmd, args[1])
 		if err != nil {
 			return err
 		}
+		private, err := readPrivate(cmd, privateFile, args[1])
+		if err != nil {
+			return err
+		}
 		return t.with(cmd, args[0], func(c *client.Client, r *client.Resource) error {
-			op, err := c.Update(cmd.Context(), r.UID, t.at(r), spec, nil, client.NewKey())
+			op, err := c.Update(cmd.Context(), r.UID, t.at(r), spec, private, client.NewKey())
 			return t.settle(cmd, c, op, err, r.Name, "updated")
 		})
 	}
@@ -277,34 +281,4 @@ func (t *resourceTarget) at(r *client.Resource) int64 {
 		return t.generation
 	}
 	return r.Generation
-}
-
-// maxSpecBytes is what a node takes by default.
-const maxSpecBytes = 8 << 20
-
-// readSpec returns the JSON that an argument is or names. The node judges it.
-func readSpec(cmd *cobra.Command, arg string) (json.RawMessage, error) {
-	b := []byte(arg)
-	if !strings.HasPrefix(strings.TrimSpace(arg), "{") {
-		src := cmd.InOrStdin()
-		if arg != "-" {
-			f, err := os.Open(arg)
-			if err != nil {
-				return nil, usagef("SPEC: %w", err)
-			}
-			defer f.Close()
-			src = f
-		}
-		var err error
-		if b, err = io.ReadAll(io.LimitReader(src, maxSpecBytes+1)); err != nil {
-			return nil, usagef("SPEC: %w", err)
-		}
-	}
-	if b = bytes.TrimSpace(b); len(b) > maxSpecBytes {
-		return nil, usagef("SPEC is over %d bytes", maxSpecBytes)
-	}
-	if !json.Valid(b) {
-		return nil, usagef("SPEC is no JSON document")
-	}
-	return b, nil
 }

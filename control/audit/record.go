@@ -29,4 +29,14 @@ type Record struct {
 	Operation string  `json:"operation,omitempty"`
 	Outcome   Outcome `json:"outcome"`
 	Code      string  `json:"code,omitempty"` // of a refusal
+
+	// Versions is the distribution that was asked for, of an accepted create or update of a deployment: with it one can go
+	// back to the one before.
+	Versions []Share `json:"versions,omitempty"`
+}
+
+// Share is a version's part of a distribution, in basis points.
+type Share struct {
+	Version string `json:"version"` // UID
+	Weight  int    `json:"weight"`
 }

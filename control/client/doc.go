@@ -4,6 +4,7 @@
 //	client.go      Options, New, Discover: one node, one credential
 //	call.go        one request: deadlines, bounds, repetition of what may be repeated
 //	resources.go   Create, Read, List, Update, Delete, Support
+//	preview.go     Preview: what a mutation would be refused for
 //	operations.go  Operation, Wait
 //	artifacts.go   Upload
 //	tokens.go      operators' calls about tokens

@@ -29,6 +29,14 @@ type AuditRecord struct {
 	Operation   string `json:"operation,omitempty"`
 	Outcome     string `json:"outcome"`
 	Code        string `json:"code,omitempty"`
+
+	Versions []AuditShare `json:"versions,omitempty"` // of a deployment that was created or updated
+}
+
+// AuditShare is a version's part of a distribution, in basis points.
+type AuditShare struct {
+	Version string `json:"version"` // UID
+	Weight  int    `json:"weight"`
 }
 
 // AuditFilter narrows the audit; empty members do not.

@@ -49,11 +49,7 @@ func (c *Client) Create(ctx context.Context, in Create, key string) (*Operation,
 
 // Update replaces the spec of the Resource at the given generation. private nil keeps its secrets.
 func (c *Client) Update(ctx context.Context, uid string, generation int64, spec any, private map[string]string, key string) (*Operation, error) {
-	in := struct {
-		Spec          any               `json:"spec"`
-		PrivateInputs map[string]string `json:"privateInputs,omitempty"`
-	}{spec, private}
-	return c.mutate(ctx, http.MethodPut, "/resources/"+url.PathEscape(uid), in, key, generation)
+	return c.mutate(ctx, http.MethodPut, "/resources/"+url.PathEscape(uid), Update{spec, private}, key, generation)
 }
 
 // Delete asks for the end of the Resource at the given generation.

@@ -33,22 +33,18 @@ func failed(action, name string, err error) error {
 
 // ensure makes a Resource what it should be and returns it as it then is.
 func (d *deployer) ensure(ctx context.Context, w *want) (*client.Resource, error) {
-	have, err := d.settled(ctx, w)
-	if err != nil {
-		return nil, failed("read", w.name, err)
-	}
-	switch {
-	case have == nil:
+	have := d.have[w.name]
+	switch action := w.action(have); action {
+	case "create":
 		return d.create(ctx, w, "created")
-	case have.Phase == "idle" && w.right(have):
+	case "unchanged":
 		d.done(w, "unchanged", have)
 		return have, nil
-	case w.equalSpec(have):
+	case "repair":
 		return d.update(ctx, w, have, "repaired")
-	case w.mutable:
+	case "update":
 		return d.update(ctx, w, have, "updated")
-	case have.Phase == "error" && w.content != nil:
-		// Another node's address was in it. Nothing can refer to a bundle that was never verified.
+	case "replace":
 		if err := d.remove(ctx, w, have); err != nil {
 			return nil, err
 		}
@@ -58,11 +54,29 @@ func (d *deployer) ensure(ctx context.Context, w *want) (*client.Resource, error
 		"a %s of this name exists (uid %s) and is not what this manifest makes: delete or rename one of them", Kind(w.form), have.UID))
 }
 
-// settled returns the Resource as it is once nothing is unfinished on it; nil if there is none. What an earlier run left
-// to the node is waited for here.
-func (d *deployer) settled(ctx context.Context, w *want) (*client.Resource, error) {
-	r := d.have[w.name]
-	for r != nil && (r.Phase == "pending" || r.Phase == "deleting") {
+// action says what has to be done to make a settled Resource, nil if there is none, what it should be: create, unchanged,
+// repair, update, replace, or "" if it is another one of that name.
+func (w *want) action(have *client.Resource) string {
+	switch {
+	case have == nil:
+		return "create"
+	case have.Phase == "idle" && w.right(have):
+		return "unchanged"
+	case w.equalSpec(have):
+		return "repair"
+	case w.mutable:
+		return "update"
+	case have.Phase == "error" && w.content != nil:
+		// Another node's address was in it. Nothing can refer to a bundle that was never verified.
+		return "replace"
+	}
+	return ""
+}
+
+// settled returns the Resource as it is once nothing is unfinished on it; nil if it is gone. What an earlier run left to the
+// node is waited for here.
+func (d *deployer) settled(ctx context.Context, r *client.Resource) (*client.Resource, error) {
+	for r.Phase == "pending" || r.Phase == "deleting" {
 		op, err := d.opt.Client.Operation(ctx, r.LastOperation)
 		if err == nil {
 			_, err = d.opt.Client.Wait(ctx, op)
@@ -87,7 +101,7 @@ func (d *deployer) create(ctx context.Context, w *want, action string) (*client.
 	if err := d.upload(ctx, w); err != nil {
 		return nil, failed("upload", w.name, err)
 	}
-	op, err := d.opt.Client.Create(ctx, client.Create{Form: w.form, Space: d.opt.Space, Name: w.name, Spec: w.spec}, client.NewKey())
+	op, err := d.opt.Client.Create(ctx, client.Create{Form: w.form, Space: d.opt.Space, Name: w.name, Spec: w.spec, PrivateInputs: w.private}, client.NewKey())
 	return d.finish(ctx, w, "create", action, op, err)
 }
 

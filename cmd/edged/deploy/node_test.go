@@ -24,7 +24,7 @@ type testNode struct {
 	client *client.Client
 
 	mu        sync.Mutex
-	mutations []string                       // method and path of every request that is no GET or HEAD
+	mutations []string                       // method and path of every request that may change something
 	intercept func(*http.Request) bool       // true answers 503 in the node's place
 	inspect   func(control.Inspection) error // nil agrees
 }
@@ -36,7 +36,8 @@ func startNode(t *testing.T) *testNode {
 	origin := "https://" + server.Listener.Addr().String()
 	dir := t.TempDir()
 	c, err := control.Open(control.Options{
-		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []control.Zone{{Name: "*"}},
+		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []control.Zone{{Name: "*"}}, ServiceBindings: true,
+		Stores: map[string]control.Store{"kv": &memory{}, "sql": &memory{}, "queue": &memory{}},
 		Inspect: func(_ context.Context, in control.Inspection) ([]string, error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -87,7 +88,7 @@ func (n *testNode) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.mu.Lock()
 		stop := n.intercept != nil && n.intercept(r)
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if mutates(r) {
 			n.mutations = append(n.mutations, r.Method+" "+r.URL.Path)
 		}
 		n.mu.Unlock()
@@ -97,6 +98,28 @@ func (n *testNode) watch(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(impatient{w}, r)
 	})
+}
+
+// memory is a store that only knows what exists.
+type memory struct{ uids sync.Map }
+
+// Create, Delete and Exists are control.Store's.
+func (m *memory) Create(_ context.Context, r control.StoreRequest) error {
+	m.uids.Store(r.UID, true)
+	return nil
+}
+func (m *memory) Delete(_ context.Context, r control.StoreRequest) error {
+	m.uids.Delete(r.UID)
+	return nil
+}
+func (m *memory) Exists(_ context.Context, uid string) (bool, error) {
+	_, ok := m.uids.Load(uid)
+	return ok, nil
+}
+
+// mutates reports whether a request may change something; a preview may not.
+func mutates(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.HasSuffix(r.URL.Path, "/previews")
 }
 
 // impatient takes Retry-After, which is at least a second, out of answers: tests look again sooner.

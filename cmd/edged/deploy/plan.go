@@ -1,11 +1,8 @@
 package deploy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
-	"edged/cmd/edged/manifest"
 	"edged/control/client"
 	"edged/control/form"
 	"edged/control/jsonraw"
@@ -20,8 +17,20 @@ type want struct {
 	same func(*client.Resource) bool
 	// mutable says that another spec is a change to make; otherwise the Resource is another one of that name.
 	mutable bool
-	content *FileSet // what has to be uploaded before the node can verify it, nil for most
+	content *FileSet          // what has to be uploaded before the node can verify it, nil for most
+	private map[string]string // values that a create seals; never shown
 	note    string
+}
+
+// step is one Resource in the order in which all are made. Its spec is known once those that it refers to are there.
+type step struct {
+	form, name string
+	line       int      // of the manifest
+	uses       []string // names of the Resources that its spec refers to
+	after      []string // names of steps that change what the node thinks of this one
+	want       func(uid func(name string) string) *want
+	made       func(*client.Resource) error // looks at it once it is right; nil for most
+	remove     *client.Resource             // what has to go; such a step wants nothing
 }
 
 func (w *want) raw() (json.RawMessage, error) {
@@ -46,107 +55,19 @@ func (w *want) equalSpec(r *client.Resource) bool {
 	return err == nil && same
 }
 
-// names are those of node-surface §6: NAME.ROLE, and NAME.ROLE.DIGEST12 for what is made anew when it changes.
-type names struct {
-	worker, bundle, assets, version, deployment, endpoint string
-}
-
-func nameAll(m *manifest.Manifest, code, assets *FileSet) (names, error) {
-	n := names{worker: m.Name, deployment: m.Name + ".deployment", endpoint: m.Name + ".endpoint"}
-	if code != nil {
-		n.bundle = digestName(m.Name, "bundle", code.Digest())
-	}
-	if assets != nil {
-		n.assets = digestName(m.Name, "assets", assets.Digest())
-	}
-	digest, err := versionDigest(m, code, assets)
-	n.version = digestName(m.Name, "version", digest)
-	return n, err
-}
-
-func digestName(worker, role, digest string) string {
-	return worker + "." + role + "." + digest[:digestDigits]
-}
-
-func domainName(worker, hostname string) string {
-	return digestName(worker, "domain", digestOf([]byte(hostname)))
-}
-
-func digestOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
-// versionDigest identifies what a version consists of by content, so that it does not depend on any UID.
-func versionDigest(m *manifest.Manifest, code, assets *FileSet) (string, error) {
-	doc := struct {
-		Bundle   string
-		Handlers []string
-		Vars     json.RawMessage
-		Assets   string
-		First    bool
-		NotFound string
-	}{Handlers: m.Handlers, Vars: m.Vars}
-	if code != nil {
-		doc.Bundle = code.Digest()
-	}
-	if assets != nil {
-		doc.Assets, doc.First, doc.NotFound = assets.Digest(), m.Assets.RunWorkerFirst, m.Assets.NotFound
-	}
-	b, err := json.Marshal(doc)
-	return digestOf(b), fault.Wrap(fault.Internal, "deploy.version", err)
-}
-
-type assetsSpec struct {
-	Bundle   ref    `json:"bundle"`
-	First    bool   `json:"runWorkerFirst"`
-	NotFound string `json:"notFoundHandling"`
-}
-
-type versionSpec struct {
-	Worker   ref             `json:"worker"`
-	Bundle   *ref            `json:"bundle,omitempty"`
-	Handlers []string        `json:"handlers"`
-	Vars     json.RawMessage `json:"vars,omitempty"`
-	Assets   *assetsSpec     `json:"assets,omitempty"`
-}
-
-func (d *deployer) versionSpec(worker, bundle, assets string) versionSpec {
-	m := d.manifest
-	spec := versionSpec{Worker: ref{worker}, Handlers: append([]string{}, m.Handlers...), Vars: m.Vars}
-	if bundle != "" {
-		spec.Bundle = &ref{bundle}
-	}
-	if assets != "" {
-		spec.Assets = &assetsSpec{Bundle: ref{assets}, First: m.Assets.RunWorkerFirst, NotFound: m.Assets.NotFound}
-	}
-	return spec
-}
-
 // artifact is the want of a bundle. The spec says where this node would hold the bytes; a Resource that has the same
 // content from elsewhere is as good.
-func (d *deployer) artifact(formURL, name string, set *FileSet) (*want, error) {
+func (d *deployer) artifact(set *FileSet) (*want, error) {
 	doc, err := set.manifest(d.opt.Client)
 	if err != nil {
 		return nil, err
 	}
 	return &want{
-		form: formURL, name: name, content: set,
-		spec: map[string]client.Artifact{"artifact": d.opt.Client.ArtifactOf(doc)},
-		same: func(r *client.Resource) bool { return set.same(r.Observed) },
-		note: set.describe(),
+		content: set,
+		spec:    map[string]client.Artifact{"artifact": d.opt.Client.ArtifactOf(doc)},
+		same:    func(r *client.Resource) bool { return set.same(r.Observed) },
+		note:    set.describe(),
 	}, nil
-}
-
-type attachmentSpec struct {
-	Worker   ref    `json:"worker"`
-	Hostname string `json:"hostname,omitempty"`
-}
-
-// attachment reads what an endpoint or a domain says of itself; the zero value if it does not.
-func attachment(r *client.Resource) (s attachmentSpec) {
-	_ = json.Unmarshal(r.Spec, &s)
-	return s
 }
 
 // kinds are the short names of the Forms that this package makes.
@@ -155,6 +76,7 @@ var kinds = func() map[string]string {
 	for url, d := range form.Builtin() {
 		short[url] = d.Kind
 	}
+	short[migrationApplicationURL] = "SQLiteMigrationApplication"
 	return short
 }()
 

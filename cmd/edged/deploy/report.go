@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,18 +16,25 @@ import (
 type Report struct {
 	Name      string          `json:"name"`
 	Space     string          `json:"space"`
-	Changed   bool            `json:"changed"` // something was created, updated, repaired or replaced
+	DryRun    bool            `json:"dryRun"`  // nothing was changed: the steps are what would be done
+	Changed   bool            `json:"changed"` // something was, or would be, created, updated, repaired, replaced or deleted
 	Version   string          `json:"version"` // UID
 	Weights   []Share         `json:"weights"` // the worker's traffic after the deploy
 	Steps     []Step          `json:"steps"`
 	Addresses []Address       `json:"addresses"`
-	Kept      []Kept          `json:"kept"` // addresses that the manifest does not ask for
+	Kept      []Kept          `json:"kept"`     // attachments that the manifest does not ask for
+	Refusals  []Refusal       `json:"refusals"` // what would be refused, in the order in which to mend it
 	Warnings  manifest.Faults `json:"warnings"`
+}
+
+func newReport(name string, opt *Options) *Report {
+	return &Report{Name: name, Space: opt.Space, DryRun: opt.DryRun, Weights: []Share{}, Steps: []Step{}, Addresses: []Address{}, Kept: []Kept{},
+		Refusals: []Refusal{}, Warnings: manifest.Faults{}}
 }
 
 // Step is one Resource that is as it should be.
 type Step struct {
-	Action string `json:"action"` // created, updated, repaired, replaced, unchanged
+	Action string `json:"action"` // created, updated, repaired, replaced, deleted, unchanged; create and so on in a dry run
 	Kind   string `json:"kind"`   // short name of its Form
 	Name   string `json:"name"`
 	UID    string `json:"uid"`
@@ -42,25 +50,37 @@ type Address struct {
 	Now string `json:"now,omitempty"`
 }
 
-// Kept is an address that stays although the manifest does not ask for it any more.
+// Kept is an attachment that stays although the manifest does not ask for it any more.
 type Kept struct {
 	Kind     string `json:"kind"`
 	Name     string `json:"name"`
 	UID      string `json:"uid"`
-	Hostname string `json:"hostname"`
+	Hostname string `json:"hostname"` // of an address, else empty
+
+	form string
+}
+
+// what is how people call it.
+func (k Kept) what() string {
+	if k.Hostname != "" {
+		return k.Hostname
+	}
+	return k.Name
 }
 
 func keptOf(r *client.Resource) Kept {
 	var a Address
 	_ = json.Unmarshal(r.Output, &a) // an address that cannot be read is told by its name alone
-	return Kept{Kind(r.Form), r.Name, r.UID, a.Hostname}
+	return Kept{Kind(r.Form), r.Name, r.UID, a.Hostname, r.Form}
 }
 
+// done reports a step that was done, or in a dry run would be.
 func (d *deployer) done(w *want, action string, r *client.Resource) {
-	s := Step{Action: action, Kind: Kind(w.form), Name: w.name, UID: r.UID, Note: w.note}
-	if s.Note == "" {
+	s := Step{Action: action, Kind: Kind(w.form), Name: w.name, Note: w.note}
+	if r != nil {
+		s.UID = r.UID
 		var a Address
-		if json.Unmarshal(r.Output, &a) == nil {
+		if s.Note == "" && json.Unmarshal(r.Output, &a) == nil {
 			s.Note = a.Hostname
 		}
 	}
@@ -87,8 +107,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	for _, k := range r.Kept {
-		fmt.Fprintf(w, "kept: %s is no longer in the manifest; to take it off the net: edged resources delete %s --space %s\n", k.Hostname, k.Name, r.Space)
+		fmt.Fprintf(w, "kept: %s is no longer in the manifest; to take it off the net: edged resources delete %s --space %s\n", k.what(), k.Name, r.Space)
 	}
+	r.writeRefusals(w)
 	for _, a := range r.Addresses {
 		fmt.Fprintf(w, "\n%s\n", a.URL)
 		if a.Now != "" {
@@ -96,6 +117,25 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// writeRefusals ends the report of a dry run.
+func (r *Report) writeRefusals(w io.Writer) {
+	if !r.DryRun {
+		return
+	}
+	if len(r.Refusals) > 0 {
+		fmt.Fprintln(w, "\nwould be refused; in the order in which to mend it:")
+	}
+	for i, f := range r.Refusals {
+		fmt.Fprintf(w, "%d. %s\n", i+1, f.Error())
+	}
+	fmt.Fprintln(w, "\nnothing was changed (dry run)")
+}
+
+// sortByName orders what is told.
+func sortByName[T any](list []T, name func(T) string) {
+	slices.SortFunc(list, func(a, b T) int { return strings.Compare(name(a), name(b)) })
 }
 
 // describe says how much a bundle is.
@@ -115,17 +155,6 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 	}
 	return fmt.Sprintf("%d B", n)
-}
-
-func describeVersion(spec versionSpec) string {
-	parts := append([]string{}, spec.Handlers...)
-	if spec.Assets != nil {
-		parts = append(parts, "assets")
-	}
-	if len(parts) == 0 {
-		return "no handlers"
-	}
-	return strings.Join(parts, ", ")
 }
 
 // describeShares says who gets how much, by the names of the versions.

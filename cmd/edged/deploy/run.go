@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"edged/cmd/edged/manifest"
 	"edged/control/client"
@@ -18,24 +17,41 @@ type Options struct {
 	Client *client.Client // required
 	Space  string         // "" means default
 	Weight int            // basis points for the new version, beside the current one; 0 means all
+	// Secret returns the value of a secret, "" if there is none; it is asked only when a new version is due. nil knows none.
+	Secret        func(name string) string
+	RotateSecrets bool // make a new version although nothing but the values may have changed
+	DryRun        bool // change nothing: the report says what would be done and what would be refused
 	// Done is told every step when it is finished. nil tells nobody.
 	Done func(Step)
 }
 
 type deployer struct {
-	opt      Options
-	manifest *manifest.Manifest
-	code     *FileSet // nil without
-	assets   *FileSet // nil without
-	names    names
-	have     map[string]*client.Resource // what stood there at the start, by name
-	domains  map[string]*client.Resource // this worker's custom domains at the start, by host name
-	report   *Report
+	opt        Options
+	manifest   *manifest.Manifest
+	code       *FileSet            // nil without
+	assets     *FileSet            // nil without
+	migrations map[string]*FileSet // by the database's name
+	names      names
+	values     map[string]string // of secrets, if a new version is due
+
+	have         map[string]*client.Resource // what stood there at the start, by name
+	domains      map[string]*client.Resource // this worker's custom domains at the start, by host name
+	crons        map[string]*client.Resource // its schedules that the manifest asks for, by canonical expression
+	consumers    map[string]*client.Resource // its consumers that the manifest asks for, by the queue's name
+	strays       []*client.Resource          // its schedules and consumers that the manifest does not ask for
+	queues       map[string]string           // names of the queues of its consumers, by UID
+	versionNames map[string]string           // of what has traffic, by UID
+
+	steps  []*step
+	unfit  map[string]bool // names of steps that are refused already
+	faults manifest.Faults
+	report *Report
 }
 
 // Run deploys the worker that m describes and waits until everything has settled. The report, also of a run that fails,
-// says what was done until then. An error in the sources is manifest.Faults; one at a Resource is a *StepError; both
-// leave a state that the next run takes up.
+// says what was done until then. An error in the sources, and what can be refused beforehand, is manifest.Faults; one at a
+// Resource is a *StepError; both leave a state that the next run takes up. A dry run changes nothing and returns no error for
+// what would be refused: the report has it.
 func Run(ctx context.Context, opt Options, m *manifest.Manifest) (*Report, error) {
 	if opt.Space == "" {
 		opt.Space = "default"
@@ -43,7 +59,7 @@ func Run(ctx context.Context, opt Options, m *manifest.Manifest) (*Report, error
 	if opt.Weight == 0 {
 		opt.Weight = all
 	}
-	d := &deployer{opt: opt, manifest: m, report: &Report{Name: m.Name, Space: opt.Space}}
+	d := &deployer{opt: opt, manifest: m, report: newReport(m.Name, &opt)}
 	if opt.Weight < 1 || opt.Weight > all {
 		return d.report, fault.Newf(fault.Invalid, "deploy.Run", "a weight is 1 to %d basis points, not %d", all, opt.Weight)
 	}
@@ -53,6 +69,20 @@ func Run(ctx context.Context, opt Options, m *manifest.Manifest) (*Report, error
 	if err := d.survey(ctx); err != nil {
 		return d.report, err
 	}
+	slices.SortStableFunc(d.faults, func(a, b manifest.Fault) int { return a.Line - b.Line })
+	if len(d.faults) > 0 && !opt.DryRun {
+		return d.report, d.faults
+	}
+	if err := d.foresee(ctx); err != nil {
+		return d.report, err
+	}
+	if opt.DryRun {
+		return d.report, nil
+	}
+	if len(d.report.Refusals) > 0 {
+		return d.report, refusedAll(d.report.Refusals)
+	}
+	d.report.Weights = []Share{} // of what was foreseen
 	return d.report, d.apply(ctx)
 }
 
@@ -60,82 +90,74 @@ func Run(ctx context.Context, opt Options, m *manifest.Manifest) (*Report, error
 func (d *deployer) build(ctx context.Context) (err error) {
 	m := d.manifest
 	if m.Main != "" {
-		d.code, d.report.Warnings, err = Bundle(ctx, filepath.Dir(m.File), m.Main, m.Handlers)
-		if err != nil {
+		var warnings manifest.Faults
+		if d.code, warnings, err = Bundle(ctx, filepath.Dir(m.File), m.Main, m.Handlers); err != nil {
 			return err
 		}
+		d.report.Warnings = append(d.report.Warnings, warnings...)
 	}
 	if m.Assets != nil {
 		if d.assets, err = assetSet(m.Assets); err != nil {
 			return err
 		}
 	}
+	if d.migrations, err = migrationSets(m); err != nil {
+		return err
+	}
 	d.names, err = nameAll(m, d.code, d.assets)
 	return err
 }
 
-// survey looks at what is there and refuses what can be refused before anything is changed.
-func (d *deployer) survey(ctx context.Context) error {
-	d.have, d.domains = map[string]*client.Resource{}, map[string]*client.Resource{}
-	if _, err := d.opt.Client.Discover(ctx); err != nil {
-		return err
+// plan lists everything in the order in which each finds what it refers to: data and its migrations, code, version, then what
+// has to leave before the version that handled it, the distribution, and what it serves.
+func (d *deployer) plan() []*step {
+	line := d.manifest.NameLine
+	steps := d.dataSteps()
+	migrated := len(steps)
+	if d.code != nil {
+		steps = append(steps, d.artifactStep(form.WorkerBundleURL, d.names.bundle, d.code, line))
 	}
-	n := d.names
-	for _, w := range []struct{ name, form string }{
-		{n.worker, form.ModuleWorkerURL}, {n.bundle, form.WorkerBundleURL}, {n.assets, form.StaticAssetBundleURL},
-		{n.version, form.WorkerVersionURL}, {n.deployment, form.WorkerDeploymentURL}, {n.endpoint, form.WorkerEndpointURL},
-	} {
-		if err := d.look(ctx, w.name, w.form); err != nil {
-			return err
+	if d.assets != nil {
+		steps = append(steps, d.artifactStep(form.StaticAssetBundleURL, d.names.assets, d.assets, line))
+	}
+	steps = append(steps, &step{form: form.ModuleWorkerURL, name: d.names.worker, line: line,
+		want: func(func(string) string) *want { return &want{spec: struct{}{}} }})
+	steps = append(steps, d.versionStep())
+	gone := d.leaving()
+	deployment := d.deploymentStep()
+	for _, s := range append(steps[:migrated:migrated], gone...) {
+		deployment.after = append(deployment.after, s.name)
+	}
+	return append(append(append(steps, gone...), deployment), d.attachSteps()...)
+}
+
+func (d *deployer) artifactStep(formURL, name string, set *FileSet, line int) *step {
+	return &step{form: formURL, name: name, line: line, want: func(func(string) string) *want {
+		w, err := d.artifact(set)
+		if err != nil { // the list of files is too long
+			d.refuse(line, "%s: %s", name, fault.Detail(err))
+			return nil
 		}
-	}
-	if err := d.lookDomains(ctx); err != nil {
-		return err
-	}
-	_, err := next(d.current(), "new", d.opt.Weight)
-	return err
+		return w
+	}}
 }
 
-// look finds the Resource of a name, which must be of the Form that this client gives it.
-func (d *deployer) look(ctx context.Context, name, formURL string) error {
-	if name == "" {
-		return nil
-	}
-	r, ok, err := d.opt.Client.Lookup(ctx, d.opt.Space, name)
-	if err != nil {
-		return failed("read", name, err)
-	}
-	if !ok {
-		return nil
-	}
-	if r.Form != formURL {
-		return failed("create", name, fault.Newf(fault.Conflict, "deploy.survey",
-			"the name is taken by a %s (uid %s), and names are unique in a Space; this would be a %s", Kind(r.Form), r.UID, Kind(formURL)))
-	}
-	d.have[name] = r
-	return nil
-}
-
-// lookDomains finds the custom domains of this worker, whatever they are called, and the names of those to be made.
-func (d *deployer) lookDomains(ctx context.Context) error {
-	if worker := d.have[d.names.worker]; worker != nil {
-		for r, err := range d.opt.Client.List(ctx, client.Filter{Space: d.opt.Space, Form: form.CustomDomainURL}) {
+func (d *deployer) deploymentStep() *step {
+	return &step{form: form.WorkerDeploymentURL, name: d.names.deployment, line: d.manifest.NameLine, uses: []string{d.names.worker, d.names.version},
+		want: func(uid func(string) string) *want {
+			version := uid(d.names.version)
+			shares, err := next(d.current(), version, d.opt.Weight)
 			if err != nil {
-				return failed("read", d.names.worker, err)
+				return nil // the survey has refused it
 			}
-			if spec := attachment(r); spec.Worker.UID == worker.UID {
-				d.domains[spec.Hostname] = r
-			}
-		}
-	}
-	for _, host := range d.manifest.Domains {
-		if d.domains[host] == nil {
-			if err := d.look(ctx, domainName(d.names.worker, host), form.CustomDomainURL); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+			d.versionNames[version] = d.names.version
+			d.report.Weights = shares
+			spec := deploymentOf(uid(d.names.worker), shares)
+			return &want{spec: spec, mutable: true, note: describeShares(shares, d.versionNames), same: func(r *client.Resource) bool {
+				var have deploymentSpec
+				return json.Unmarshal(r.Spec, &have) == nil && spec.equal(have)
+			}}
+		}}
 }
 
 // current is the distribution before this run.
@@ -146,138 +168,55 @@ func (d *deployer) current() []Share {
 	return nil
 }
 
-// apply makes everything, in the order in which each finds what it refers to.
+// apply makes everything, in order.
 func (d *deployer) apply(ctx context.Context) error {
-	bundle, err := d.ensureArtifact(ctx, form.WorkerBundleURL, d.names.bundle, d.code)
-	if err != nil {
-		return err
-	}
-	assets, err := d.ensureArtifact(ctx, form.StaticAssetBundleURL, d.names.assets, d.assets)
-	if err != nil {
-		return err
-	}
-	worker, err := d.ensure(ctx, &want{form: form.ModuleWorkerURL, name: d.names.worker, spec: struct{}{}})
-	if err != nil {
-		return err
-	}
-	version, err := d.ensureVersion(ctx, d.versionSpec(worker.UID, bundle, assets))
-	if err != nil {
-		return err
-	}
-	if err := d.ensureDeployment(ctx, worker.UID, version); err != nil {
-		return err
-	}
-	if err := d.attach(ctx, worker.UID); err != nil {
-		return err
-	}
-	d.keep(worker.UID)
-	return nil
-}
-
-func (d *deployer) ensureArtifact(ctx context.Context, formURL, name string, set *FileSet) (uid string, err error) {
-	if set == nil {
-		return "", nil
-	}
-	w, err := d.artifact(formURL, name, set)
-	if err != nil {
-		return "", err
-	}
-	r, err := d.ensure(ctx, w)
-	if err != nil {
-		return "", err
-	}
-	return r.UID, nil
-}
-
-func (d *deployer) ensureVersion(ctx context.Context, spec versionSpec) (*client.Resource, error) {
-	w := &want{form: form.WorkerVersionURL, name: d.names.version, spec: spec, note: describeVersion(spec)}
-	r, err := d.ensure(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	var observed struct{ Ready bool }
-	if json.Unmarshal(r.Observed, &observed) != nil || !observed.Ready {
-		return nil, failed("read", w.name, fault.Newf(fault.Conflict, "deploy.version", "the version is not ready: %s", conditions(r)))
-	}
-	d.report.Version = r.UID
-	return r, nil
-}
-
-func conditions(r *client.Resource) string {
-	if len(r.HostConditions) == 0 {
-		return "the node does not say why"
-	}
-	return string(r.HostConditions)
-}
-
-func (d *deployer) ensureDeployment(ctx context.Context, worker string, version *client.Resource) error {
-	shares, err := next(d.current(), version.UID, d.opt.Weight)
-	if err != nil {
-		return err
-	}
-	spec := deploymentOf(worker, shares)
-	d.report.Weights = shares
-	names := map[string]string{version.UID: version.Name}
-	for _, s := range shares {
-		if s.Version == version.UID {
+	for _, s := range d.steps {
+		if s.remove != nil {
+			if err := d.detach(ctx, s); err != nil {
+				return err
+			}
 			continue
 		}
-		other, err := d.opt.Client.Read(ctx, s.Version)
-		if err != nil {
-			return failed("read", s.Version, err)
+		w := s.want(d.uid)
+		if w == nil {
+			return d.faults
 		}
-		names[s.Version] = other.Name
-	}
-	_, err = d.ensure(ctx, &want{
-		form: form.WorkerDeploymentURL, name: d.names.deployment, spec: spec, mutable: true, note: describeShares(shares, names),
-		same: func(r *client.Resource) bool {
-			var have deploymentSpec
-			return json.Unmarshal(r.Spec, &have) == nil && spec.equal(have)
-		},
-	})
-	return err
-}
-
-// attach makes the addresses.
-func (d *deployer) attach(ctx context.Context, worker string) error {
-	if d.manifest.Endpoint {
-		r, err := d.ensure(ctx, &want{form: form.WorkerEndpointURL, name: d.names.endpoint, spec: attachmentSpec{Worker: ref{worker}}})
+		w.form, w.name = s.form, s.name
+		r, err := d.ensure(ctx, w)
 		if err != nil {
 			return err
 		}
-		d.address(r)
-	}
-	for _, host := range d.manifest.Domains {
-		name := domainName(d.names.worker, host)
-		if r := d.domains[host]; r != nil {
-			name = r.Name
-			d.have[name] = r
+		d.have[s.name] = r
+		if s.made != nil {
+			if err := s.made(r); err != nil {
+				return err
+			}
 		}
-		r, err := d.ensure(ctx, &want{form: form.CustomDomainURL, name: name, spec: attachmentSpec{ref{worker}, host}})
-		if err != nil {
-			return err
-		}
-		d.address(r)
 	}
 	return nil
 }
 
-func (d *deployer) address(r *client.Resource) {
-	var a Address
-	if json.Unmarshal(r.Output, &a) == nil && a.URL != "" {
-		d.report.Addresses = append(d.report.Addresses, a)
+// uid is that of the Resource with a name, as far as it is there; "" if it is not.
+func (d *deployer) uid(name string) string {
+	if r := d.have[name]; r != nil {
+		return r.UID
 	}
+	return ""
 }
 
-// keep reports the addresses that the manifest no longer asks for: taking a name off the net is a decision of its own.
-func (d *deployer) keep(worker string) {
-	if r := d.have[d.names.endpoint]; r != nil && !d.manifest.Endpoint && attachment(r).Worker.UID == worker {
-		d.report.Kept = append(d.report.Kept, keptOf(r))
+// detach takes away an attachment that the manifest does not ask for any more.
+func (d *deployer) detach(ctx context.Context, s *step) error {
+	r, err := d.settled(ctx, s.remove)
+	if err != nil {
+		return failed("read", s.name, err)
 	}
-	for host, r := range d.domains {
-		if !slices.Contains(d.manifest.Domains, host) {
-			d.report.Kept = append(d.report.Kept, keptOf(r))
-		}
+	if r == nil {
+		return nil
 	}
-	slices.SortFunc(d.report.Kept, func(a, b Kept) int { return strings.Compare(a.Name, b.Name) })
+	w := &want{form: s.form, name: s.name, note: d.noteOf(r)}
+	if err := d.remove(ctx, w, r); err != nil {
+		return err
+	}
+	d.done(w, "deleted", r)
+	return nil
 }

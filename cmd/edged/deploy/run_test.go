@@ -227,7 +227,7 @@ func TestDeployIsTakenUp(t *testing.T) {
 		n.set(func() {
 			seen := 0
 			n.intercept = func(r *http.Request) bool {
-				if r.Method == http.MethodGet || r.Method == http.MethodHead {
+				if !mutates(r) {
 					return false
 				}
 				seen++
@@ -263,10 +263,11 @@ func TestDeployRepairsFailedBundle(t *testing.T) {
 		{"repaired", nil}, // the very spec that is wanted
 		{"replaced", map[string]any{"artifact": map[string]string{"url": n.client.ArtifactAt(strings.Repeat("0", 64)).URL, "sha256": strings.Repeat("0", 64)}}},
 	} {
-		w, err := d.artifact(form.WorkerBundleURL, c.action, d.code)
+		w, err := d.artifact(d.code)
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.form, w.name = form.WorkerBundleURL, c.action
 		if c.spec == nil {
 			c.spec = w.spec
 		}
@@ -310,23 +311,22 @@ func TestDeployRefusedByNode(t *testing.T) {
 func TestSettled(t *testing.T) {
 	n, dir := startNode(t), full(t)
 	n.mustDeploy(dir, Options{})
-	d := &deployer{opt: Options{Client: n.client}, have: map[string]*client.Resource{}}
-	unfinished := func(name, phase string) *want {
+	d := &deployer{opt: Options{Client: n.client}}
+	unfinished := func(name, phase string) *client.Resource {
 		r := *n.read(name)
 		r.Phase = phase
-		d.have[name] = &r
-		return &want{name: name}
+		return &r
 	}
 	r, err := d.settled(t.Context(), unfinished("hello", "pending"))
 	if err != nil || r == nil || r.Phase != "idle" {
 		t.Errorf("pending: %+v, %v", r, err)
 	}
 	w := unfinished("hello.endpoint", "deleting")
-	op, err := n.client.Delete(t.Context(), d.have[w.name].UID, d.have[w.name].Generation, client.NewKey())
+	op, err := n.client.Delete(t.Context(), w.UID, w.Generation, client.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.have[w.name].LastOperation = op.ID
+	w.LastOperation = op.ID
 	if r, err := d.settled(t.Context(), w); err != nil || r != nil {
 		t.Errorf("deleting: %+v, %v", r, err)
 	}

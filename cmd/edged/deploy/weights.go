@@ -9,8 +9,10 @@ import (
 	"edged/internal/fault"
 )
 
-// all is the whole traffic of a worker in basis points.
-const all = 10000
+// Whole is the whole traffic of a worker in basis points.
+const Whole = 10000
+
+const all = Whole
 
 // Share is a version's part of the traffic.
 type Share struct {
@@ -89,6 +91,25 @@ func active(observed json.RawMessage) []Share {
 		shares = append(shares, Share{s.ResourceUID, s.Weight})
 	}
 	return shares
+}
+
+// ParsePoints reads a part of the traffic: whole basis points from 0 to 10000, or a percentage with up to two decimals, like
+// 5% or 0.25%.
+func ParsePoints(text string) (int, error) {
+	whole, isPercent := strings.CutSuffix(text, "%")
+	decimals := ""
+	if isPercent {
+		whole, decimals, _ = strings.Cut(whole, ".")
+		if len(decimals) > 2 || strings.HasSuffix(text, ".%") {
+			whole, decimals = "", ""
+		}
+		decimals += "00"[:2-len(decimals)]
+	}
+	n, err := strconv.Atoi(whole + decimals)
+	if err != nil || whole == "" || n < 0 || n > all || strings.ContainsAny(text, "+-") {
+		return 0, fault.Newf(fault.Invalid, "deploy.ParsePoints", "%.40q is not 0 to 10000 basis points, nor a percentage like 5%%", text)
+	}
+	return n, nil
 }
 
 // Percent renders basis points as a percentage: 100%, 5%, 0.01%.

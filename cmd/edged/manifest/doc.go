@@ -3,6 +3,10 @@
 //	manifest.go   Manifest, Load: the file and what it points to
 //	read.go       the keys, strictly: every fault with file and line (fuzzed)
 //	vars.go       vars, and names that meet in one environment
+//	secrets.go    names of secrets; values.go: the file that may hold their values
+//	bindings.go   what env is bound to
+//	triggers.go   crons and queue consumers
+//	migrations.go the SQL files of a database
 //	lines.go      which line a key stands on
 //	assets.go     the directory of a static site
 //	mediatype.go  media types by file name

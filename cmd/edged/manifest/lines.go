@@ -12,6 +12,7 @@ import (
 type lines struct {
 	newlines []int          // offsets of the line ends
 	at       map[string]int // line by pointer, the first occurrence
+	arrays   map[string]int // how many elements the arrays of tables have so far, by pointer
 }
 
 // maxDepth bounds how deep places are told apart: far below every limit of vars, and it keeps hostile documents cheap.
@@ -19,7 +20,7 @@ const maxDepth = 32
 
 // readLines indexes a document that is known to be valid TOML.
 func readLines(b []byte) *lines {
-	x := &lines{at: map[string]int{}}
+	x := &lines{at: map[string]int{}, arrays: map[string]int{}}
 	for i, c := range b {
 		if c == '\n' {
 			x.newlines = append(x.newlines, i)
@@ -30,8 +31,10 @@ func readLines(b []byte) *lines {
 	table := place{}
 	for p.NextExpression() {
 		switch e := p.Expression(); e.Kind {
-		case unstable.Table, unstable.ArrayTable:
-			table = x.key(place{}, e.Key())
+		case unstable.Table:
+			table = x.last(x.key(place{}, e.Key()))
+		case unstable.ArrayTable:
+			table = x.element(x.key(place{}, e.Key()), e.Key())
 		case unstable.KeyValue:
 			x.value(x.key(table, e.Key()), e.Value())
 		}
@@ -47,10 +50,29 @@ type place struct {
 
 func (p place) step(name string) place { return place{p.pointer + "/" + escape(name), p.depth + 1} }
 
+// element returns the place of a new element of an array of tables.
+func (x *lines) element(array place, parts unstable.Iterator) place {
+	n := x.arrays[array.pointer]
+	x.arrays[array.pointer]++
+	at := array.step(strconv.Itoa(n))
+	for parts.Next() {
+		x.record(at.pointer, parts.Node())
+	}
+	return at
+}
+
+// last returns the place of the newest element where at is an array of tables, else at.
+func (x *lines) last(at place) place {
+	if n := x.arrays[at.pointer]; n > 0 {
+		return at.step(strconv.Itoa(n - 1))
+	}
+	return at
+}
+
 // key records every step of a dotted key and returns the place of the last.
 func (x *lines) key(at place, parts unstable.Iterator) place {
 	for parts.Next() && at.depth < maxDepth {
-		at = at.step(string(parts.Node().Data))
+		at = x.last(at).step(string(parts.Node().Data))
 		x.record(at.pointer, parts.Node())
 	}
 	return at

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -27,6 +28,18 @@ type Manifest struct {
 	Domains  []string        // canonical host names, in the manifest's order
 	Vars     json.RawMessage // a JSON object with sorted members, nil if there are none
 	Assets   *Assets         // nil without
+
+	Secrets   []Secret   // sorted by name
+	Bindings  []Binding  // sorted by name
+	Crons     []Cron     // in the manifest's order
+	Consumers []Consumer // in the manifest's order
+
+	NameLine int // where the name stands: the place of what no other line asks for
+}
+
+// Fault returns a fault at a line of this manifest, for what shows only later that it is wrong.
+func (m *Manifest) Fault(line int, format string, args ...any) Fault {
+	return Fault{File: m.File, Line: line, Text: fmt.Sprintf(format, args...)}
 }
 
 // Assets is the static part of a worker.
@@ -98,6 +111,12 @@ func (r *reader) files() {
 	if r.m.Assets != nil && r.m.Assets.Directory != "" {
 		r.m.Assets.Directory = below(dir, r.m.Assets.Directory)
 		r.assetFiles()
+	}
+	for i := range r.m.Bindings {
+		if b := &r.m.Bindings[i]; b.MigrationsDir != "" {
+			b.MigrationsDir = below(dir, b.MigrationsDir)
+			r.migrationFiles(b)
+		}
 	}
 }
 

@@ -109,6 +109,9 @@ func faults(t *testing.T, doc string) []string {
 	return out
 }
 
+// limits are the numbers that a consumer needs.
+const limits = "max_batch_size = 10\nmax_batch_timeout_seconds = 2\nmax_concurrency = 4\nmax_retries = 3\nretry_delay_seconds = 5\n"
+
 const head = "name = 'x'\nmain = 'i.js'\nhandlers = ['fetch']\n" // three lines
 
 // node-surface §6: every refusal names the line, and worker-version §2, attachments §3 and worker-bundle §2 decide.
@@ -125,8 +128,8 @@ func TestFaults(t *testing.T) {
 		{"duplicate key", "name = 'x'\nname = 'y'\n", []string{"2: key name is already defined"}},
 		{"unknown keys", head + "nmae = 'x'\n[assets]\ndirectory = 'site'\nspa = true\n",
 			[]string{`4: unknown key "nmae"`, `7: unknown key "spa" in [assets]`}},
-		{"not built", head + "crons = ['* * * * *']\n[secrets]\nrequired = ['A']\n[bindings]\nB = { kv = 'c' }\n[[consumers]]\nqueue = 'q'\n",
-			[]string{"4: crons is not supported by this release yet", "5: secrets is not", "7: bindings is not", "9: consumers is not"}},
+		{"triggers without handlers", head + "crons = ['* * * * *']\n[[consumers]]\nqueue = 'q'\n" + limits,
+			[]string{"4: crons need the handler scheduled", "5: consumers need the handler queue"}},
 		{"types", "name = 1\nmain = []\nhandlers = 'fetch'\nendpoint = 'yes'\ndomains = [1]\nvars = 1\nassets = 2\n",
 			[]string{"1: name must be a string", "2: main must be a string", "3: handlers must be an array", "4: endpoint must be true or false",
 				"5: domains must hold strings", "6: vars must be a table", "7: assets must be a table"}},
@@ -158,8 +161,8 @@ func TestFaults(t *testing.T) {
 		{"no JSON", head + "[vars]\na = inf\nb = [1, nan]\nc = 2020-01-01\nd = { x = 10:00:00 }\n",
 			[]string{`5: var "a" is not a finite`, `6: var "b" is not a finite`, `7: var "c" holds a date`, `8: var "d" holds a date`}},
 		{"collisions", head + "[vars]\nA = 1\nB = 2\n[secrets]\nrequired = [\n'A',\n'C']\n[bindings]\nB = { kv = 'b' }\nC = { kv = 'c' }\n",
-			[]string{`10: secret "C" collides with the binding of that name in line 13`, "11: bindings is not", `12: binding "B" collides with the var of that name in line 6`,
-				"7: secrets is not", `9: secret "A" collides with the var of that name in line 5`}},
+			[]string{`10: secret "C" collides with the binding of that name in line 13`, `12: binding "B" collides with the var of that name in line 6`,
+				`9: secret "A" collides with the var of that name in line 5`}},
 		{"static with vars", "name='x'\n[vars]\nA=1\n[assets]\ndirectory='site'\n", []string{"2: vars need main"}},
 		{"worker first without fetch", "name='x'\n[assets]\ndirectory='site'\nrun_worker_first=true\n", []string{"4: run_worker_first needs"}},
 		{"not_found", "name='x'\n[assets]\ndirectory='site'\nnot_found='404'\n", []string{"4: not_found must be"}},

@@ -20,14 +20,6 @@ type reader struct {
 	faults Faults
 }
 
-// later are the keys of node-surface §6 that need Forms this release does not have.
-var later = map[string]string{
-	"secrets":   "secrets",
-	"bindings":  "bindings",
-	"consumers": "queue consumers",
-	"crons":     "cron triggers",
-}
-
 // parse reads a manifest without looking at any other file.
 func parse(file string, b []byte) *reader {
 	r := &reader{m: Manifest{File: file}}
@@ -46,17 +38,16 @@ func parse(file string, b []byte) *reader {
 	}
 	r.tree, r.lines = tree, readLines(b)
 	r.keys("", tree, "name", "main", "handlers", "endpoint", "domains", "vars", "assets", "secrets", "bindings", "consumers", "crons")
-	for key, what := range later {
-		if _, ok := tree[key]; ok {
-			r.fault("/"+key, "%s is not supported by this release yet: %s are not built", key, what)
-		}
-	}
 	r.name()
 	r.handlers()
 	r.m.Endpoint, _ = read[bool](r, tree, "", "endpoint")
 	r.domains()
 	r.assets()
 	r.vars()
+	r.secrets()
+	r.bindings()
+	r.crons()
+	r.consumers()
 	r.shape()
 	return r
 }
@@ -82,7 +73,8 @@ func in(pointer string) string {
 }
 
 // kinds are the names of the types that keys have.
-var kinds = map[string]string{"string": "a string", "bool": "true or false", "[]interface {}": "an array", "map[string]interface {}": "a table"}
+var kinds = map[string]string{"string": "a string", "bool": "true or false", "int64": "a whole number", "[]interface {}": "an array",
+	"map[string]interface {}": "a table"}
 
 // read returns the value of a key of a table; ok false if it is absent or, which is a fault, of another type.
 func read[T any](r *reader, table map[string]any, pointer, key string) (val T, ok bool) {
@@ -121,7 +113,7 @@ func (r *reader) name() {
 	} else if ok && !nameGrammar.MatchString(name) {
 		r.fault("/name", "name %.80q must be 1 to 63 lower-case letters, digits and hyphens, and not begin with a hyphen", name)
 	}
-	r.m.Name = name
+	r.m.Name, r.m.NameLine = name, r.lines.of("/name")
 }
 
 func (r *reader) handlers() {
@@ -195,6 +187,12 @@ func (r *reader) shape() {
 		r.fault("/handlers", "handlers need main, the module that exports them")
 	case hasMain && !hasHandlers:
 		r.fault("/main", "main needs handlers, the list of what it exports: handlers = [\"fetch\"]")
+	}
+	if len(r.m.Crons) > 0 && !slices.Contains(r.m.Handlers, "scheduled") {
+		r.fault("/crons", "crons need the handler scheduled")
+	}
+	if len(r.m.Consumers) > 0 && !slices.Contains(r.m.Handlers, "queue") {
+		r.fault("/consumers/0", "consumers need the handler queue")
 	}
 	if r.m.Assets != nil && r.m.Assets.RunWorkerFirst && !fetch {
 		r.fault("/assets/run_worker_first", "run_worker_first needs the handler fetch")

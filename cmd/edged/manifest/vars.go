@@ -79,11 +79,14 @@ func unfit(pointer string, val any, level int) (where, why string) {
 }
 
 // judge asks the Form what it thinks of vars.
-func judge(vars map[string]any) (where, why string) {
+func judge(vars map[string]any) (where, why string) { return judgeMember("vars", vars) }
+
+// judgeMember asks the Form what it thinks of one member of a version's spec.
+func judgeMember(member string, val any) (where, why string) {
 	ref := map[string]string{"resourceUid": "u"}
-	spec, err := json.Marshal(map[string]any{"worker": ref, "bundle": ref, "handlers": []string{}, "vars": vars})
+	spec, err := json.Marshal(map[string]any{"worker": ref, "bundle": ref, "handlers": []string{}, member: val})
 	if err != nil {
-		return "/vars", err.Error()
+		return "/" + member, err.Error()
 	}
 	if _, verdict := version.Parse(spec); verdict != nil {
 		return verdict.Pointer, verdict.Sentence
