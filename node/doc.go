@@ -7,6 +7,8 @@
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
 //	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
+//	operator.go   operators' calls of the rooms, one file each; archive.go: their backups as tar
+//	restore_store.go  what a room keeps, put back from a backup
 //	restore.go    the data directory of an empty node, made of a backup
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority

@@ -89,7 +89,7 @@ func (n *Node) openData() (err error) {
 		return err
 	}
 	n.space = disk.NewSpace(disk.SpaceOptions{Dir: dir})
-	return nil
+	return n.emptyOutgoing()
 }
 
 func (n *Node) openListeners() (err error) {

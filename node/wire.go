@@ -52,6 +52,7 @@ func (n *Node) controlOptions() (control.Options, error) {
 		InUse:               n.versions.inUse,
 		Retire:              n.versions.retire,
 		BackupFiles:         backupFiles,
+		Rooms:               n.operatorRooms(),
 		FacadeSet:           prelude.Digest(),
 		Log:                 n.log,
 		Metrics:             control.NewMetrics(n.registry),

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,28 +12,38 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"edged/control/client"
-	"edged/internal/disk"
-	"edged/internal/fault"
 	"edged/node"
 )
 
+// backupText is what the help of a room's backup says.
+var backupText = []struct{ room, short, long string }{
+	{"control", "save Resources, Operations, tokens, sealed secrets, artifacts and the CA while the node serves",
+		"Save everything that the control room keeps, as it is at this instant, while the node serves: Resources, Operations, tokens, sealed\n" +
+			"secrets, artifacts and the local CA. A directory gets a file named after the time. What is secret is sealed with the node key\n" +
+			"(DATA/node.key), which is not in the backup: keep a copy of it elsewhere, or the backup cannot be restored.\n\n" +
+			"What workers keep is saved room by room: edged backup kv, sql and queue. Save the control room first: data that has no Resource is\n" +
+			"only unused, a Resource whose data is missing is broken."},
+	{"kv", "save all key-value namespaces while the node serves",
+		"Save all key-value namespaces as they are at one instant, while the node serves. Restored, the store is a new member with a new epoch."},
+	{"sql", "save all databases while the node serves",
+		"Save all databases while the node serves. Each is saved as it is at one instant, one after the other: what a worker writes to two\n" +
+			"databases may be in one and not in the other."},
+	{"queue", "save all queues while the node serves",
+		"Save all queues as they are at one instant, while the node serves. Messages that are settled afterwards come again after a restore."},
+}
+
 func newBackupCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "backup", Short: "save what a running node keeps", Args: cobra.NoArgs, RunE: needSubcommand}
-	cmd.AddCommand(newBackupControl())
+	cmd := &cobra.Command{Use: "backup", Short: "save what a running node keeps", Args: cobra.NoArgs, RunE: needSubcommand,
+		Long: "Save what a running node keeps, room by room, into a file of this machine. It needs an operator of the whole node."}
+	for _, b := range backupText {
+		cmd.AddCommand(newBackup(b.room, b.short, b.long))
+	}
 	return cmd
 }
 
-func newBackupControl() *cobra.Command {
+func newBackup(room, short, long string) *cobra.Command {
 	var t target
-	cmd := &cobra.Command{
-		Use:   "control FILE-or-DIR",
-		Short: "save Resources, Operations, tokens, sealed secrets, artifacts and the CA while the node serves",
-		Long: "Save everything that the control room keeps, as it is at this instant, while the node serves: Resources, Operations, tokens, sealed\n" +
-			"secrets, artifacts and the local CA. A directory gets a file named after the time. What is secret is sealed with the node key\n" +
-			"(DATA/node.key), which is not in the backup: keep a copy of it elsewhere, or the backup cannot be restored.",
-		Args: cobra.ExactArgs(1),
-	}
+	cmd := &cobra.Command{Use: room + " FILE-or-DIR", Short: short, Long: long, Args: cobra.ExactArgs(1)}
 	t.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := t.connect(cmd)
@@ -43,54 +53,33 @@ func newBackupControl() *cobra.Command {
 		defer c.Close()
 		path := args[0]
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			path = filepath.Join(path, "control-"+time.Now().UTC().Format("20060102T150405Z")+".tar")
+			path = filepath.Join(path, room+"-"+time.Now().UTC().Format("20060102T150405Z")+".tar")
 		}
-		size, err := saveBackup(cmd, c, path)
+		size, err := saveFile(path, func(w io.Writer) error { return c.Backup(cmd.Context(), room, w) })
 		if err != nil {
 			return explain(err)
 		}
 		if t.json {
 			return printJSON(cmd, map[string]any{"file": path, "bytes": size})
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "saved %s, %d bytes; it needs the node key to be restored\n", path, size)
+		needs := ""
+		if room == "control" {
+			needs = "; it needs the node key to be restored"
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "saved %s, %d bytes%s\n", path, size, needs)
 		return err
 	}
 	return cmd
 }
 
-// saveBackup writes the backup beside path and gives it that name once it is whole and durable. A file that has the name
-// already is left alone.
-func saveBackup(cmd *cobra.Command, c *client.Client, path string) (size int64, err error) {
-	if _, err := os.Stat(path); err == nil {
-		return 0, fault.Newf(fault.Conflict, "backup", "%s is there already", path)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".backup-*")
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	buf := bufio.NewWriterSize(f, 1<<20)
-	err = c.Backup(cmd.Context(), buf)
-	if err == nil {
-		err = errors.Join(buf.Flush(), f.Sync())
-	}
-	info, serr := f.Stat()
-	if err = errors.Join(err, serr, f.Close()); err != nil {
-		return 0, err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return 0, err
-	}
-	return info.Size(), disk.SyncDir(filepath.Dir(path))
-}
-
 func newRestoreCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "restore", Short: "make an empty node out of a backup", Args: cobra.NoArgs, RunE: needSubcommand}
+	cmd := &cobra.Command{Use: "restore", Short: "put what was saved into the data directory of a node that does not run", Args: cobra.NoArgs, RunE: needSubcommand,
+		Long: "Put backups into the data directory of a node that does not run: first the control room, then what workers keep, room by room, then\n" +
+			"start the node. A room that has data already is refused, never replaced."}
 	cmd.AddCommand(newRestoreControl())
+	for _, room := range node.StoreRooms {
+		cmd.AddCommand(newRestoreStore(room))
+	}
 	return cmd
 }
 
@@ -127,6 +116,35 @@ func newRestoreControl() *cobra.Command {
 			return explain(err)
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %d Resources and %d artifacts as of %s; start the node on %s\n", out.Resources, out.Blobs, out.At, dataDir)
+		return err
+	}
+	return cmd
+}
+
+func newRestoreStore(room string) *cobra.Command {
+	var dataDir string
+	cmd := &cobra.Command{
+		Use:   room + " FILE",
+		Short: "put back what edged backup " + room + " saved",
+		Long: "Put back what edged backup " + room + " saved, while no node uses the data directory. Restore the control room before, or the data has no\n" +
+			"Resources. DATA/" + room + " must not be there.",
+		Args: cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&dataDir, "data-dir", "./data", "data directory of the node; it is made if it is missing")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
+			return usageError{err}
+		}
+		f, err := os.Open(args[0])
+		if err != nil {
+			return usageError{err}
+		}
+		defer f.Close()
+		unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+		if err := node.RestoreStore(cmd.Context(), dataDir, room, bufio.NewReaderSize(f, 1<<20), nil); err != nil {
+			return explain(err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %s into %s\n", room, dataDir)
 		return err
 	}
 	return cmd

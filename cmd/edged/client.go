@@ -22,7 +22,8 @@ import (
 // clientCommands are the commands that talk to a running node.
 func clientCommands() []*cobra.Command {
 	return []*cobra.Command{newDeployCommand(), newWeightsCommand(), newRollbackCommand(), newDeleteCommand(), newResourcesCommand(),
-		newTokensCommand(), newStatusCommand(), newAuditCommand(), newSecretsCommand(), newCronCommand(), newBackupCommand()}
+		newTokensCommand(), newStatusCommand(), newAuditCommand(), newSecretsCommand(), newCronCommand(), newKVCommand(), newSQLCommand(),
+		newQueueCommand(), newBackupCommand()}
 }
 
 // target is how a client command finds its node, and how it prints.

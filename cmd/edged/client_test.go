@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"edged/control"
+	"edged/control/operator"
 	"edged/internal/testkit"
 )
 
@@ -32,6 +33,7 @@ func startControl(t *testing.T) string {
 	c, err := control.Open(control.Options{
 		Dir: dir, ControlOrigin: "https://" + address, EndpointDomain: "edge.localhost", Zones: []control.Zone{{Name: "*"}},
 		Inspect: func(_ context.Context, in control.Inspection) ([]string, error) { return in.Handlers, nil },
+		Rooms:   []operator.Room{fakeSQL},
 	})
 	if err != nil {
 		t.Fatal(err)

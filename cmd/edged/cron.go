@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,7 +18,27 @@ import (
 
 func newCronCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "cron", Short: "schedules of workers", Args: cobra.NoArgs, RunE: needSubcommand}
-	cmd.AddCommand(newCronList())
+	cmd.AddCommand(newCronList(), newCronTrigger())
+	return cmd
+}
+
+func newCronTrigger() *cobra.Command {
+	t := storeTarget{form: form.CronTriggerURL, path: "cron/triggers"}
+	cmd := &cobra.Command{Use: "trigger NAME", Short: "fire a schedule now, as if this minute matched (role operator)", Args: cobra.ExactArgs(1),
+		Long: "Record and fire a match of this minute for one cron trigger, whatever its expression says. The command ends when the match is on\n" +
+			"record, not when the handler has. It is refused while the trigger's last run goes on, and for a minute that is on record already."}
+	t.storeFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return t.with(cmd, args[0], func(ctx context.Context, s *store) error {
+			var m struct {
+				Minute string `json:"minute"`
+			}
+			if err := s.c.Ask(ctx, s.call("POST", "trigger", nil, nil), &m); err != nil {
+				return err
+			}
+			return t.say(cmd, m, "fired %s for %s", args[0], m.Minute)
+		})
+	}
 	return cmd
 }
 

@@ -78,7 +78,7 @@ func deletable(d *deploy.Dependents, withDependents bool) error {
 	return fault.New(fault.Conflict, "delete", "this goes with it, if --with-dependents is given:\n"+strings.Join(lines, "\n"))
 }
 
-// ask shows what is going to be deleted and reads a yes. No answer is a no.
+// ask shows what is going to be deleted and asks.
 func ask(cmd *cobra.Command, d *deploy.Dependents) error {
 	out := cmd.ErrOrStderr()
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -88,7 +88,12 @@ func ask(cmd *cobra.Command, d *deploy.Dependents) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Delete these %d, for ever? [y/N] ", len(d.Remove))
+	return confirm(cmd, fmt.Sprintf("Delete these %d, for ever? [y/N] ", len(d.Remove)))
+}
+
+// confirm asks and reads a yes. No answer is a no.
+func confirm(cmd *cobra.Command, question string) error {
+	fmt.Fprint(cmd.ErrOrStderr(), question)
 	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return err
@@ -97,5 +102,5 @@ func ask(cmd *cobra.Command, d *deploy.Dependents) error {
 	case "y", "yes":
 		return nil
 	}
-	return fault.New(fault.Canceled, "delete", "nothing was deleted: the answer was no (--yes does not ask)")
+	return fault.New(fault.Canceled, "confirm", "nothing was deleted: the answer was no (--yes does not ask)")
 }

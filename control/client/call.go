@@ -45,14 +45,18 @@ func (c *Client) call(ctx context.Context, req request, out any) (reply, error) 
 		}
 		wait := r.retryAfter
 		if wait == 0 {
-			// Doubling from 200 ms, half of it random, so that clients of a node that restarts do not return as one.
-			wait = 200 * time.Millisecond << min(attempt-1, 5)
-			wait = wait/2 + rand.N(wait/2)
+			wait = retryPause(attempt)
 		}
 		if werr := sleep(ctx, wait); werr != nil {
 			return r, err
 		}
 	}
+}
+
+// retryPause doubles from 200 ms, half of it random, so that clients of a node that restarts do not return as one.
+func retryPause(attempt int) time.Duration {
+	wait := 200 * time.Millisecond << min(attempt-1, 5)
+	return wait/2 + rand.N(wait/2)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -32,6 +32,8 @@ type Client struct {
 	opt    Options
 	origin string // scheme and host of URL
 	http   *http.Client
+	// patient waits for an answer as long as the context does: operators' calls may take their time.
+	patient *http.Client
 
 	mu        sync.Mutex
 	discovery *Discovery // once found
@@ -71,11 +73,20 @@ func New(opt Options) (*Client, error) {
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	c.patient = &http.Client{Transport: transport, CheckRedirect: c.http.CheckRedirect}
+	if t, ok := transport.(*http.Transport); ok {
+		slow := t.Clone()
+		slow.ResponseHeaderTimeout = 0
+		c.patient.Transport = slow
+	}
 	return c, nil
 }
 
 // Close frees idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.patient.CloseIdleConnections()
+}
 
 // Discovery is what a node says about itself (host-api §3).
 type Discovery struct {

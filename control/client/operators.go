@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-
-	"edged/internal/fault"
 )
 
 const operatorPath = "/operator/v1/control/"
@@ -82,29 +80,8 @@ func (c *Client) RotateKey(ctx context.Context) (resealed int, key string, err e
 	return out.Resealed, out.Key, err
 }
 
-// Backup writes a backup of the node's control room to w. After an error what was written is not whole. ctx bounds it.
-func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	const op = "client.Backup"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.origin+operatorPath+"backup", nil)
-	if err != nil {
-		return fault.Wrap(fault.Invalid, op, err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.opt.Token)
-	req.Header.Set("User-Agent", "edged")
-	res, err := c.http.Do(req)
-	if err != nil {
-		return lost(ctx, op, err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-		if err != nil {
-			return lost(ctx, op, err)
-		}
-		return refusal(op, res, body)
-	}
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return lost(ctx, op, err)
-	}
-	return nil
+// Backup writes a backup of a room of the node to w: control, kv, sql or queue. After an error what was written is not whole.
+// ctx bounds it.
+func (c *Client) Backup(ctx context.Context, room string, w io.Writer) error {
+	return c.Fetch(ctx, Call{Method: http.MethodGet, Path: room + "/backup"}, w)
 }

@@ -32,6 +32,7 @@ type Call struct {
 	values map[string]string
 	event  Event
 	begun  bool // an answer is on its way
+	find   func(uid string) (Target, bool)
 }
 
 // Context ends when the client leaves.
@@ -39,6 +40,19 @@ func (c *Call) Context() context.Context { return c.r.Context() }
 
 // Value returns a variable of the path, decoded.
 func (c *Call) Value(name string) string { return c.values[name] }
+
+// Length is how many bytes the body has, -1 if the client did not say.
+func (c *Call) Length() int64 { return c.r.ContentLength }
+
+// Find returns another live Resource that the caller may work on and that is in the tenant and Space of the Target: no call
+// carries anything out of a Space. The error is NotFound for every other.
+func (c *Call) Find(uid string) (*Target, error) {
+	t, ok := c.find(uid)
+	if !ok || !c.Caller.MayIn(t.Tenant, t.Space) || c.Target != nil && (t.Tenant != c.Target.Tenant || t.Space != c.Target.Space) {
+		return nil, fault.New(fault.NotFound, "operator", "no such Resource in this Space")
+	}
+	return &t, nil
+}
 
 // About tells the audit what was changed, where the path does not say it.
 func (c *Call) About(tenant, uid, name string) {
@@ -133,6 +147,22 @@ func (c *Call) Stream(mediaType string) io.Writer {
 	c.w.Header().Set("Content-Type", mediaType)
 	c.w.WriteHeader(http.StatusOK)
 	return &patientWriter{http.NewResponseController(c.w), c.w}
+}
+
+// StreamLater is Stream that begins with the first byte: until then an error is answered as one.
+func (c *Call) StreamLater(mediaType string) io.Writer { return &lateWriter{c: c, mediaType: mediaType} }
+
+type lateWriter struct {
+	c         *Call
+	mediaType string
+	to        io.Writer
+}
+
+func (l *lateWriter) Write(b []byte) (int, error) {
+	if l.to == nil {
+		l.to = l.c.Stream(l.mediaType)
+	}
+	return l.to.Write(b)
 }
 
 type patientWriter struct {

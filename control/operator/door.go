@@ -138,7 +138,7 @@ func (d *Door) each(path string, fn func(*place, map[string]string)) {
 
 // Serve answers a request of an operator whose path has its method among Methods.
 func (d *Door) Serve(w http.ResponseWriter, r *http.Request, caller *Caller) {
-	c := &Call{Caller: caller, w: w, r: r, event: Event{Caller: caller, Tenant: caller.Tenant}}
+	c := &Call{Caller: caller, w: w, r: r, find: d.opt.Find, event: Event{Caller: caller, Tenant: caller.Tenant}}
 	d.each(r.URL.EscapedPath(), func(p *place, values map[string]string) {
 		// A path that is written out goes before one with a variable.
 		if p.route.Method == r.Method && (c.route == nil || len(values) < len(c.values)) {

@@ -19,6 +19,7 @@ func door(t testing.TB, audit func(Event)) *Door {
 	d, err := New(Options{
 		Find: func(uid string) (Target, bool) {
 			tenant, space, ok := strings.Cut(uid, ".")
+			space, _, _ = strings.Cut(space, ".")
 			return Target{UID: uid, Tenant: tenant, Space: space, Name: "n"}, ok
 		},
 		Audit: audit,
@@ -52,6 +53,20 @@ func door(t testing.TB, audit func(Event)) *Door {
 			{Name: "break", Method: "GET", Path: "break", Serve: func(c *Call) error {
 				fmt.Fprint(c.Stream("text/plain"), "half")
 				return errors.New("the rest is not there")
+			}},
+			{Name: "late", Method: "GET", Path: "late", Query: []string{"write"}, Serve: func(c *Call) error {
+				w := c.StreamLater("text/plain")
+				if c.Query.Has("write") {
+					fmt.Fprint(w, "half")
+				}
+				return fault.New(fault.Conflict, "test", "not now")
+			}},
+			{Name: "find", Method: "PUT", Path: "{uid}/find", Query: []string{"other"}, Body: RawBody, Serve: func(c *Call) error {
+				other, err := c.Find(c.Query.Get("other"))
+				if err != nil {
+					return err
+				}
+				return c.JSON(map[string]any{"found": other.UID, "length": c.Length()})
 			}},
 			{Name: "whole", Method: "DELETE", Path: "everything", Whole: true, Changes: true, Serve: func(c *Call) error {
 				c.About("t9", "u", "x")
@@ -198,4 +213,36 @@ func FuzzBytes(f *testing.F) {
 			t.Errorf("%s became %s", raw, out)
 		}
 	})
+}
+
+// A stream that has not begun answers an error as one; one that has is cut.
+func TestStreamLater(t *testing.T) {
+	d := door(t, nil)
+	if w := ask(d, &Caller{Tenant: "t1"}, "GET", "things/late", ""); w.Code != 409 || !strings.Contains(w.Body.String(), "not now") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("a stream that broke looks whole")
+		}
+	}()
+	ask(d, &Caller{Tenant: "t1"}, "GET", "things/late?write=1", "")
+}
+
+// README §5: nothing is carried out of a tenant or a Space, also by those who may work on all of them.
+func TestCallFind(t *testing.T) {
+	d := door(t, nil)
+	for _, c := range []struct {
+		caller *Caller
+		other  string
+		want   int
+	}{
+		{&Caller{Tenant: "t1"}, "t1.a.second", 200}, {&Caller{Tenant: "t1"}, "t1.b", 404}, {&Caller{Tenant: "t1"}, "t2.a", 404},
+		{&Caller{Tenant: "t1", Spaces: []string{"a"}}, "t1.a", 200}, {&Caller{Tenant: "t0", Whole: true}, "t2.a", 404}, {&Caller{Tenant: "t0", Whole: true}, "t1.a", 200}, {&Caller{Tenant: "t1"}, "gone", 404},
+	} {
+		w := ask(d, c.caller, "PUT", "things/t1.a/find?other="+c.other, "body")
+		if w.Code != c.want || c.want == 200 && !strings.Contains(w.Body.String(), `"length":4`) {
+			t.Errorf("%+v asks for %s: %d %s, want %d", c.caller, c.other, w.Code, w.Body, c.want)
+		}
+	}
 }

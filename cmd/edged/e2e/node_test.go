@@ -164,14 +164,31 @@ func (n *node) try(args ...string) (string, int) {
 
 func runEdged(t *testing.T, args ...string) (string, int) {
 	t.Helper()
+	return runEdgedWith(t, "", args...)
+}
+
+// runEdgedWith is runEdged with something on standard input.
+func runEdgedWith(t *testing.T, input string, args ...string) (string, int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// waits polls until ok.
+func (n *node) waits(ok func() bool, otherwise string) {
+	n.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); <-time.After(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			n.t.Fatal(otherwise)
+		}
+	}
 }
 
 // client talks to one listener of the node, whatever host a URL names.
