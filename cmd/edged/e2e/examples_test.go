@@ -28,11 +28,15 @@ func example(t *testing.T, name string) string {
 // Every example, deployed to a real node and driven over sockets; then again after an orderly restart, and after kill -9.
 func TestExamples(t *testing.T) {
 	for name, drive := range map[string]func(*testing.T, *node, string){
-		"hello": driveHello, "hono-api": driveHono, "spa": driveSPA, "stream-echo": driveStreams,
+		"hello": driveHello, "hono-api": driveHono, "spa": driveSPA, "stream-echo": driveStreams, "guestbook": driveGuestbook,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			n := start(t, dir)
+			if name == "guestbook" { // it calls hello, and has a secret
+				n.deploy(example(t, "hello"))
+				t.Setenv("SIGNING_KEY", "the key of this test")
+			}
 			url := n.deploy(example(t, name))
 			drive(t, n, url)
 			if code := n.stop(); code != 0 {
