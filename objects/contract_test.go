@@ -190,6 +190,12 @@ func TestConditions(t *testing.T) {
 	wantName(t, "ifNoneMatch on an absent key", err, "")
 	_, err = b.Put(ctx, "k", body(), PutOptions{Length: -1, IfMatch: "stale"})
 	wantName(t, "stale ifMatch", err, "precondition_failed")
+	unread := &zeros{}
+	_, err = b.Put(ctx, "k", unread, PutOptions{Length: 10 << 20, IfNoneMatch: true})
+	wantName(t, "ifNoneMatch on an object", err, "precondition_failed")
+	if unread.read != 0 {
+		t.Errorf("%d bytes were read of a body that could not be stored", unread.read)
+	}
 	_, err = b.Put(ctx, "k", body(), PutOptions{Length: -1, IfMatch: first.ETag})
 	wantName(t, "ifMatch", err, "")
 
