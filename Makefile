@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench wpt test262 clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -9,7 +9,7 @@ staticcheck := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 fuzztime ?= 3s
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 # npm writes this file when it has installed all of the lock file.
 engine_package := sandbox/engine/npm/node_modules/.package-lock.json
@@ -61,6 +61,15 @@ examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/p
 
 bench: build ## the numbers of docs/performance.md, within ten minutes; needs wrk
 	@go run ./bench
+
+# The public suites are not in this project: docs/conformance.md says where the results come from.
+wpt: engine ## run the web platform tests from a local copy, WPT_DIR=…; ARGS are more flags (-only url/,streams/ -json FILE -v)
+	@test -n "$(WPT_DIR)" || { echo "name a copy of the web platform tests: make wpt WPT_DIR=…"; exit 1; }
+	go run ./conformance $(ARGS) wpt "$(WPT_DIR)"
+
+test262: engine ## run test262 from a local copy, TEST262_DIR=…; ARGS are more flags (-every 40 -json FILE -v)
+	@test -n "$(TEST262_DIR)" || { echo "name a copy of test262: make test262 TEST262_DIR=…"; exit 1; }
+	go run ./conformance $(ARGS) test262 "$(TEST262_DIR)"
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin sandbox/engine/npm/node_modules examples/*/node_modules examples/*/dist

@@ -27,6 +27,7 @@ type nodeProcess struct {
 	cfg    config
 	dir    string
 	cmd    *exec.Cmd
+	pid    int    // of the serving process
 	http   string // address of the plain public listener
 	admin  string
 	client *client.Client
@@ -52,7 +53,10 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 	}
 	n.booted = time.Since(began)
 	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the process
-	var info struct{ HTTP, Admin string }
+	var info struct {
+		PID         int
+		HTTP, Admin string
+	}
 	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err == nil {
 		err = json.Unmarshal(b, &info)
@@ -60,7 +64,7 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the node did not start: %w", err), n.stop())
 	}
-	n.http, n.admin = info.HTTP, info.Admin
+	n.http, n.admin, n.pid = info.HTTP, info.Admin, info.PID
 	opt, err := client.Find(client.Where{DataDir: dir})
 	if err == nil {
 		n.client, err = client.New(opt)
@@ -126,9 +130,17 @@ func largestGap() string {
 	return time.Duration(gap * float64(time.Second)).Round(time.Microsecond).String()
 }
 
-// memoryBytes is what the node costs: resident memory plus the memory files behind its images.
+// memoryBytes is what the node costs: resident memory of both its processes plus the memory files behind its images.
 func (n *nodeProcess) memoryBytes() (int64, error) {
-	pid := n.cmd.Process.Pid
+	serving, err := processBytes(n.pid)
+	if err != nil || n.pid == n.cmd.Process.Pid {
+		return serving, err
+	}
+	watching, err := processBytes(n.cmd.Process.Pid)
+	return serving + watching, err
+}
+
+func processBytes(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err

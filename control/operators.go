@@ -12,14 +12,14 @@ import (
 // newDoor makes the operators' door of this room's own calls and those of Options.Rooms.
 func (c *Control) newDoor() (*operator.Door, error) {
 	return operator.New(operator.Options{
-		Rooms: append([]operator.Room{{Name: "control", Routes: []operator.Route{
+		Rooms: append([]operator.Room{{Name: "control", Routes: append(c.testRoutes(), []operator.Route{
 			{Name: "tokens.list", Method: "GET", Path: "tokens", Serve: c.listTokens},
 			{Name: "tokens.create", Method: "POST", Path: "tokens", Body: operator.JSONBody, Changes: true, Serve: c.createToken},
 			{Name: "tokens.revoke", Method: "DELETE", Path: "tokens/{id}", Changes: true, Serve: c.revokeToken},
 			{Name: "audit", Method: "GET", Path: "audit", Query: []string{"limit", "cursor", "principal", "target", "outcome"}, Serve: c.listAudit},
 			{Name: "backup", Method: "GET", Path: "backup", Whole: true, Changes: true, Serve: c.serveBackup}, // changes nothing, but leaves a record
 			{Name: "rotate-key", Method: "POST", Path: "rotate-key", Whole: true, Changes: true, Serve: c.serveRotation},
-		}}}, c.opt.Rooms...),
+		}...)}}, c.opt.Rooms...),
 		Find: c.findTarget, Audit: c.audit.operated, Log: c.opt.Log,
 	})
 }

@@ -17,20 +17,47 @@ import (
 // consumers is who takes messages, as of the plan in use.
 type consumers struct {
 	mu    sync.Mutex
-	names map[string]string // of queues, by UID
+	names map[string]string // of queues that have a consumer, by UID
+
+	workers map[string]bool // UIDs of those who take messages; applyConsumers' alone
+}
+
+// touched reports whether a delta changes who takes messages: a consumer, its worker or its queue.
+func (c *consumers) touched(d *plan.Delta) bool {
+	if len(d.Consumers.Put)+len(d.Consumers.Gone) > 0 {
+		return true
+	}
+	for _, w := range d.Workers.Put {
+		if c.workers[w.UID] {
+			return true
+		}
+	}
+	for _, uid := range d.Workers.Gone {
+		if c.workers[uid] {
+			return true
+		}
+	}
+	for _, q := range d.Data.Put {
+		if c.names[q.UID] != "" { // written by the same goroutine
+			return true
+		}
+	}
+	return false
 }
 
 // applyConsumers gives the queue room the consumers after a delta. It is called after the routes of the delta are in use, so that
 // a consumer is never told to be deployed before it is.
 func (n *Node) applyConsumers(d *plan.Delta) {
-	if len(d.Consumers.Put)+len(d.Consumers.Gone)+len(d.Workers.Put)+len(d.Workers.Gone)+len(d.Data.Put)+len(d.Data.Gone) == 0 {
+	if !n.consumers.touched(d) {
 		return
 	}
 	p := n.versions.serving.plan
 	list := make([]queue.Consumer, 0, len(p.Consumers))
+	workers := make(map[string]bool, len(p.Consumers))
 	names := make(map[string]string, len(p.Consumers))
 	for _, c := range p.Consumers {
 		w := p.Workers[c.Worker]
+		workers[c.Worker] = true
 		list = append(list, consumerOf(c, w == nil || len(w.Weights) == 0))
 		if q := p.Data[c.Queue]; q != nil {
 			names[c.Queue] = q.Name
@@ -39,6 +66,7 @@ func (n *Node) applyConsumers(d *plan.Delta) {
 	n.consumers.mu.Lock()
 	n.consumers.names = names
 	n.consumers.mu.Unlock()
+	n.consumers.workers = workers
 	if err := n.stores.queue.SetConsumers(list); err != nil {
 		n.log.Error("queue consumers not applied; the ones before go on", "err", err)
 	}

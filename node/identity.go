@@ -54,3 +54,12 @@ func (r runInfo) write(dataDir string) error {
 	}
 	return disk.WriteFile(runPath(dataDir), append(b, '\n'), 0o600)
 }
+
+// Forget removes the run.json that a process left behind which can do so no more. A file that names another process stays.
+func Forget(dataDir string, pid int) {
+	b, err := os.ReadFile(runPath(dataDir))
+	var r runInfo
+	if err == nil && json.Unmarshal(b, &r) == nil && r.PID == pid {
+		_ = os.Remove(runPath(dataDir)) // the next start would
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -79,8 +80,11 @@ func (n *Node) openData() (err error) {
 	if err := disk.Prepare(dir); err != nil {
 		return err
 	}
-	if n.lock, err = disk.Lock(dir); err != nil {
+	if err = patiently(func() error { n.lock, err = disk.Lock(dir); return err }); err != nil {
 		return err
+	}
+	if err := os.Remove(runPath(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Unavailable, "node.run.json", err)
 	}
 	if _, err := disk.CheckFormat(dir, "node", formatVersion); err != nil {
 		return err
@@ -92,8 +96,21 @@ func (n *Node) openData() (err error) {
 	return n.emptyOutgoing()
 }
 
+// predecessorPatience is how long a start waits for what another process holds: one that was killed a moment ago lets go of
+// its lock and its listeners when the kernel has taken it apart.
+const predecessorPatience = 2 * time.Second
+
+// patiently repeats take for a while.
+func patiently(take func() error) error {
+	for deadline := time.Now().Add(predecessorPatience); ; time.Sleep(20 * time.Millisecond) {
+		if err := take(); err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
 func (n *Node) openListeners() (err error) {
-	if n.bound, err = bind(n.opt); err != nil {
+	if err = patiently(func() error { n.bound, err = bind(n.opt); return err }); err != nil {
 		return err
 	}
 	controlAddr := addrOf(n.bound, "control")

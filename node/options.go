@@ -64,6 +64,14 @@ type Options struct {
 // maxMemory is the engine's own ceiling for one sandbox.
 const maxMemory = 2 << 30
 
+// Check returns what New would refuse these options for, all faults joined, and takes nothing.
+func (o Options) Check() error {
+	if _, err := o.withDefaults(); err != nil {
+		return fault.New(fault.Invalid, "node.New", err.Error())
+	}
+	return nil
+}
+
 func (o Options) withDefaults() (Options, error) {
 	var faults []error
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }

@@ -24,7 +24,7 @@ type belief struct {
 	sure    map[string]string   // the last acknowledged; absent means none
 	maybe   map[string][]string // what a call under way may have made of a key
 	parts   map[string][]string // etags of acknowledged parts by upload, while it is surely open
-	buckets map[string]bool     // acknowledged, while it is sure
+	buckets map[string]bool     // whether it exists, while that is sure
 }
 
 // history is one store whose disk is looked at before every operation that changes it, as a crash of that moment would leave it.
@@ -78,9 +78,9 @@ func (b *belief) check(ctx context.Context, s *Store) error {
 		if err := audit(s); err != nil {
 			return err
 		}
-		for uid := range b.buckets {
-			if !s.Exists(uid) {
-				return fmt.Errorf("bucket %s is lost", uid)
+		for uid, exists := range b.buckets {
+			if s.Exists(uid) != exists {
+				return fmt.Errorf("bucket %s exists %t, want %t", uid, !exists, exists)
 			}
 		}
 		keys := slices.Sorted(maps.Keys(b.sure))
@@ -208,23 +208,29 @@ func (h *history) multipart(ctx context.Context, b *Bucket, i int) {
 
 // bucketLife makes another bucket with contents and deletes it.
 func (h *history) bucketLife(ctx context.Context, s *Store) {
+	believe := func(sure, exists bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.b.buckets, otherUID)
+		if sure {
+			h.b.buckets[otherUID] = exists
+		}
+	}
+	believe(false, false)
 	if err := s.Create(ctx, otherUID, 1); err != nil {
 		h.t.Error(err)
 	}
-	h.mu.Lock()
-	h.b.buckets[otherUID] = true
-	h.mu.Unlock()
+	believe(true, true)
 	for _, n := range []int{5, inlineBytes + 1} {
 		if _, err := s.Bucket(otherUID).Put(ctx, fmt.Sprint(n), bytes.NewReader(pattern(n)), PutOptions{Length: int64(n)}); err != nil {
 			h.t.Error(err)
 		}
 	}
-	h.mu.Lock()
-	delete(h.b.buckets, otherUID)
-	h.mu.Unlock()
+	believe(false, false)
 	if err := s.Delete(ctx, otherUID); err != nil {
 		h.t.Error(err)
 	}
+	believe(true, false)
 }
 
 // A crash at any operation of the disk, with what was not synced lost or half lost, leaves every acknowledged object whole, every

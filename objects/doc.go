@@ -10,7 +10,7 @@
 //	upload.go    multipart uploads; complete.go: how one becomes an object
 //	change.go    one durable change of a bucket, its quota
 //	garbage.go   files that may go, and when; sweep.go: deleted buckets
-//	scrub.go     comparing bodies with their checksums
+//	scrub.go     comparing bodies with their checksums; checked.go: which were compared lately
 //	operate.go   what operators ask; backup.go: online backup, restore
 //	files.go     the one door to files; files_linux.go: files without a name
 //	keys.go      how Pebble is keyed; record.go: the values

@@ -12,8 +12,8 @@ import (
 var errDamaged = errors.New("body is damaged")
 
 // Object is an open object: what is known of it, and a reader of the range that was asked for. Read and WriteTo compare every block
-// of 1 MiB that lies in the range with its checksum and fail before they hand out its end: a body that is read to its end is as it
-// was stored. Small bodies are guarded by the checksums of Pebble. Not safe for concurrent use; it has to be closed, also after an
+// of 1 MiB that lies in the range with its checksum and fail before they hand out its end, unless its whole file was compared within
+// the last hour. Small bodies are guarded by the checksums of Pebble. Not safe for concurrent use; it has to be closed, also after an
 // error.
 type Object struct {
 	Info
@@ -26,12 +26,15 @@ type Object struct {
 	inline   []byte // what is left of an inline body
 	closed   bool
 
-	src   source // the open file, nil if none is
-	name  id
-	blob  *blob  // its record
-	start int64  // where it begins in the body
-	crc   uint32 // of the block so far
-	sound bool   // the block was read from its beginning
+	src    source // the open file, nil if none is
+	name   id
+	start  int64 // where the file begins in the body
+	length int64 // of the file
+	blob   *blob // its record while it is compared, else nil
+	crc    uint32
+	sound  bool // the block was read from its beginning
+	whole  bool // so were all before it
+	always bool // it is compared even if it was lately: this is a scrub
 }
 
 // Read implements io.Reader.
@@ -76,7 +79,7 @@ func (o *Object) read(p []byte) (int, error) {
 	if err := o.seek(); err != nil {
 		return 0, err
 	}
-	left := min(o.end, o.start+o.blob.size) - o.pos
+	left := min(o.end, o.start+o.length) - o.pos
 	if int64(len(p)) > left {
 		p = p[:left]
 	}
@@ -92,29 +95,39 @@ func (o *Object) read(p []byte) (int, error) {
 
 // seek opens the file that holds pos, if it is not open.
 func (o *Object) seek() error {
-	if o.src != nil && o.pos < o.start+o.blob.size {
+	if o.src != nil && o.pos < o.start+o.length {
 		return nil
 	}
 	if err := o.leave(); err != nil {
 		return err
 	}
-	i, start, length := o.head.at(o.pos)
+	var i int
+	i, o.start, o.length = o.head.at(o.pos)
 	o.name = o.head.blobs[i]
+	if err := o.compare(); err != nil {
+		return err
+	}
+	var err error
+	o.src, err = o.s.files.open(o.name)
+	return err
+}
+
+// compare loads the checksums of a file that is to be compared with them.
+func (o *Object) compare() error {
+	o.blob, o.crc, o.sound, o.whole = nil, 0, false, o.pos == o.start
+	if !o.always && o.s.checked.lately(o.name, o.s.opt.clock()) {
+		return nil
+	}
 	v, err := o.s.get(blobKey(o.name))
 	if err != nil {
 		return err
 	}
-	if o.blob, err = readBlob(v); err != nil {
-		return err
+	b, err := readBlob(v)
+	if err == nil && b.size != o.length {
+		err = fmt.Errorf("%w: a file of %d bytes should have %d", errDamaged, b.size, o.length)
 	}
-	if o.blob.size != length {
-		return fmt.Errorf("%w: a file of %d bytes should have %d", errDamaged, o.blob.size, length)
-	}
-	if o.src, err = o.s.files.open(o.name); err != nil {
-		return err
-	}
-	o.start, o.crc, o.sound = start, 0, false
-	return nil
+	o.blob = b
+	return err
 }
 
 // leave closes the open file.
@@ -129,13 +142,16 @@ func (o *Object) leave() error {
 
 // check takes p, which was read at pos, into the running checksum, and compares it at the end of a block.
 func (o *Object) check(p []byte) error {
+	if o.blob == nil {
+		return nil
+	}
 	at := o.pos - o.start
 	for len(p) > 0 {
 		block := at / blockBytes
 		if at%blockBytes == 0 {
 			o.crc, o.sound = 0, true
 		}
-		end := min((block+1)*blockBytes, o.blob.size)
+		end := min((block+1)*blockBytes, o.length)
 		n := min(int64(len(p)), end-at)
 		if o.sound {
 			o.crc = crc32.Update(o.crc, castagnoli, p[:n])
@@ -145,6 +161,9 @@ func (o *Object) check(p []byte) error {
 		}
 		at += n
 		p = p[n:]
+	}
+	if at == o.length && o.whole {
+		o.s.checked.mark(o.name, o.s.opt.clock())
 	}
 	return nil
 }
@@ -187,7 +206,7 @@ func (o *Object) File() (f *os.File, off, n int64, ok bool) {
 		return nil, 0, 0, false // reading tells it
 	}
 	f = asFile(o.src)
-	if f == nil || o.end > o.start+o.blob.size {
+	if f == nil || o.end > o.start+o.length {
 		return nil, 0, 0, false
 	}
 	return f, o.pos - o.start, o.end - o.pos, true

@@ -118,6 +118,7 @@ func (r *scrub) object(ctx context.Context, k *bucket, key string) error {
 		return nil // replaced
 	}
 	if err == nil {
+		o.always = true
 		err = r.read(ctx, o)
 		err = joinClose(err, o)
 	}

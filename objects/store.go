@@ -29,6 +29,7 @@ type Store struct {
 	files   files
 	garbage *garbage
 	cursors cursors
+	checked checked
 
 	sweeps atomic.Uint64
 

@@ -88,7 +88,7 @@ func write(t *testing.T, path string, content []byte) {
 // edged runs the program in this process and returns what it printed.
 func edged(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
-	root := newRootCommand()
+	root := newRootCommand(newStopper())
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&bytes.Buffer{})
@@ -309,7 +309,7 @@ func TestClientRefusals(t *testing.T) {
 	t.Setenv("EDGED_TOKEN_FILE", filepath.Join(dir, "control.token"))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	root := newRootCommand()
+	root := newRootCommand(newStopper())
 	root.SetArgs([]string{"status", "--data-dir", dir})
 	if err := root.ExecuteContext(ctx); err == nil || errors.As(err, &usageError{}) {
 		t.Errorf("a node that is gone: %v", err)

@@ -2,6 +2,8 @@
 //
 //	main.go      the command tree, exit codes
 //	run.go       edged run: flags, environment and file become node.Options
+//	supervise.go  edged run watches over itself: the parent process; watchdog.go decides, supervised.go is the child's side,
+//	             stopper.go counts signals on both, notify.go speaks to a service manager, child_*.go asks the kernel
 //	config.go    one setting from four places: flag, environment, file, default
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
@@ -14,12 +16,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -39,7 +38,7 @@ func (u usageError) Unwrap() error { return u.err }
 // usagef makes a usageError.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-func newRootCommand() *cobra.Command {
+func newRootCommand(stop *stopper) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "edged",
 		Short:         "edged is the data plane of an edge location: it serves JavaScript workers from sandboxes",
@@ -55,7 +54,7 @@ func newRootCommand() *cobra.Command {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRunCommand(), newVersionCommand(), newRestoreCommand())
+	root.AddCommand(newRunCommand(stop), newVersionCommand(), newRestoreCommand())
 	root.AddCommand(clientCommands()...)
 	for _, cmd := range root.Commands() {
 		argsAreUsage(cmd)
@@ -79,11 +78,15 @@ func argsAreUsage(cmd *cobra.Command) {
 }
 
 func main() {
-	ctx, stop := signalContext()
-	err := newRootCommand().ExecuteContext(ctx)
-	stop()
+	stop := newStopper()
+	stop.listen()
+	err := newRootCommand(stop).ExecuteContext(stop.ctx)
+	stop.close()
 	if err == nil {
 		return
+	}
+	if code := exitCode(0); errors.As(err, &code) {
+		os.Exit(int(code))
 	}
 	fmt.Fprintln(os.Stderr, "edged:", err)
 	if u := (usageError{}); errors.As(err, &u) || isUnknownCommand(err) {
@@ -95,18 +98,4 @@ func main() {
 // isUnknownCommand recognises the one usage error that cobra reports without a hook.
 func isUnknownCommand(err error) bool {
 	return len(err.Error()) > 15 && err.Error()[:15] == "unknown command"
-}
-
-// signalContext is done at the first SIGINT or SIGTERM; the second ends the process at once (node-surface §2).
-func signalContext() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() { // ends with the process
-		<-signals
-		cancel()
-		<-signals
-		os.Exit(exitFailed)
-	}()
-	return ctx, func() { signal.Stop(signals); cancel() }
 }

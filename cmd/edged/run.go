@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +18,10 @@ import (
 	"edged/node"
 )
 
-func newRunCommand() *cobra.Command {
+func newRunCommand(stop *stopper) *cobra.Command {
 	var configPath, logFormat string
+	var supervise bool
+	var frozenAfter time.Duration
 	var opt node.Options
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -30,6 +34,8 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&configPath, "config", "", "TOML file with any of these settings")
 	runFlags(f, &opt)
 	f.StringVar(&logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
+	f.BoolVar(&supervise, "supervise", true, "a small parent process starts the node again when it dies or freezes (not under a service manager that watches)")
+	f.DurationVar(&frozenAfter, "frozen-after", 10*time.Second, "a node that gives no sign of life for so long is frozen")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if path, ok := os.LookupEnv(envName("config")); ok && configPath == "" {
 			configPath = path
@@ -47,18 +53,58 @@ func newRunCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
-		opt.Log, opt.Version = log, version
-		opt.Announce = func(name, addr string) { fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", name, addr) }
-		n, err := node.New(opt)
-		if fault.CodeOf(err) == fault.Invalid {
-			return usageError{explain(err)}
-		} else if err != nil {
-			return explain(err)
+		if frozenAfter < frozenLeast {
+			return usagef("--frozen-after: %v is shorter than %v", frozenAfter, frozenLeast)
 		}
-		return n.Run(cmd.Context())
+		if err := opt.Check(); err != nil { // before there is a child
+			return usageError{explain(err)}
+		}
+		manager := newNotifier(os.Getenv, log)
+		opt.Log, opt.Version = log, version
+		switch {
+		case isSupervised():
+			return serve(cmd, opt, followSupervisor(stop).ready)
+		case manager.watches() || !supervise:
+			return serveManaged(cmd, opt, manager)
+		}
+		s := &supervisor{args: os.Args[1:], out: cmd.OutOrStdout(), log: log, stop: stop, notify: manager, frozen: frozenAfter,
+			cleanUp: func(pid int) { node.Forget(opt.DataDir, pid) }}
+		return s.run()
 	}
 	return cmd
+}
+
+// serve runs the node in this process. ready is called once it serves.
+func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
+	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+	told := false
+	opt.Announce = func(name, addr string) {
+		if !told {
+			told = true
+			ready()
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", name, addr)
+	}
+	n, err := node.New(opt)
+	if fault.CodeOf(err) == fault.Invalid {
+		return usageError{explain(err)}
+	} else if err != nil {
+		return explain(err)
+	}
+	return n.Run(cmd.Context())
+}
+
+// serveManaged is serve under a service manager, which may be nil.
+func serveManaged(cmd *cobra.Command, opt node.Options, manager *notifier) error {
+	if manager.watches() {
+		over := make(chan struct{})
+		var signs sync.WaitGroup
+		signs.Go(func() { manager.live(over) })
+		defer signs.Wait()
+		defer close(over)
+	}
+	defer context.AfterFunc(cmd.Context(), func() { manager.send("STOPPING=1") })()
+	return serve(cmd, opt, func() { manager.send("READY=1") })
 }
 
 func runFlags(f *pflag.FlagSet, opt *node.Options) {

@@ -23,7 +23,7 @@ var digest = regexp.MustCompile(`job\.version\.[0-9a-f]{12}`)
 // answered runs a command with an answer on standard input.
 func answered(t *testing.T, answer string, args ...string) (string, error) {
 	t.Helper()
-	root := newRootCommand()
+	root := newRootCommand(newStopper())
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&out)
@@ -173,7 +173,7 @@ func TestPrivateInputs(t *testing.T) {
 
 // Every command explains itself.
 func TestHelp(t *testing.T) {
-	root := newRootCommand()
+	root := newRootCommand(newStopper())
 	var walk func(path []string)
 	walk = func(path []string) {
 		cmd, _, err := root.Find(path)

@@ -35,6 +35,7 @@ const (
 	Carry      Kind = "carry"     // which facade sets this program has
 	RecordRuns Kind = "runs"      // matches of cron triggers
 	EndRuns    Kind = "ran"       // runs that are done
+	Vanish     Kind = "vanish"    // a record is taken out of band; only builds that test crashes do it
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found

@@ -108,6 +108,8 @@ func (s *State) Apply(c *Command) Outcome {
 		if s.secret == nil {
 			s.secret = c.Secret
 		}
+	case Vanish:
+		return s.outOfBand(c)
 	}
 	return Outcome{}
 }

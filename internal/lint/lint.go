@@ -18,7 +18,7 @@ var layers = map[string]int{
 	"kv":       1, "objects": 1, "sqlstore": 1, "queue": 1,
 	"router": 2, "sandbox": 2, "control": 2, "cron": 2,
 	"node": 3,
-	"cmd":  4, "bench": 4, "examples": 4,
+	"cmd":  4, "bench": 4, "conformance": 4, "examples": 4,
 }
 
 // doors names, per library, the packages that may import it. A prefix ending in "/..." covers a folder.

@@ -34,7 +34,7 @@ func startAt(t *testing.T, point, dir string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startBinary(t, bin, []string{"EDGED_FAULTPOINT=" + point}, dir, "--control-origin", crashOrigin)
+	return startBinary(t, bin, []string{"EDGED_FAULTPOINT=" + point}, dir, "--control-origin", crashOrigin, "--supervise=false")
 }
 
 // crashOrigin keeps the URLs of held bytes the same over restarts, which bind other ports.

@@ -1,0 +1,1 @@
+const included = 5;

@@ -1,0 +1,6 @@
+function Test262Error(message) {
+  this.message = message;
+}
+function $DONOTEVALUATE() {
+  throw "evaluated";
+}

@@ -1,0 +1,4 @@
+/*---
+flags: [async, noStrict]
+---*/
+Promise.resolve().then(() => $DONE(), $DONE);

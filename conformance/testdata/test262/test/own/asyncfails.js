@@ -1,0 +1,6 @@
+/*---
+flags:
+  - async
+  - noStrict
+---*/
+Promise.resolve().then(() => $DONE({ message: "late" }));

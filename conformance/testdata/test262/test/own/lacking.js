@@ -1,0 +1,4 @@
+/*---
+features: [Lacking]
+---*/
+assert(false);

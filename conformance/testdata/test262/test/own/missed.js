@@ -1,0 +1,7 @@
+/*---
+negative:
+  phase: parse
+  type: SyntaxError
+flags: [noStrict]
+---*/
+$DONOTEVALUATE();

@@ -1,0 +1,4 @@
+/*---
+flags: [raw]
+---*/
+"use strict"; if (typeof assert !== "undefined") throw 1;

@@ -1,0 +1,1 @@
+promise_test(() => new Promise(() => {}), "never settles");

@@ -1,0 +1,2 @@
+// META: global=window
+test(() => {}, "never");
