@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"edged/control"
+	"edged/control/form"
+	"edged/control/state"
 	"edged/kv"
 	"edged/queue"
 	"edged/sqlstore"
@@ -72,6 +74,23 @@ func (q sqlStore) Delete(ctx context.Context, r control.StoreRequest) error {
 	return q.s.Delete(ctx, r.UID)
 }
 func (q sqlStore) Exists(_ context.Context, uid string) (bool, error) { return q.s.Exists(uid) }
+
+// migrate is control.Options.Migrate.
+func (s *stores) migrate(ctx context.Context, m control.Migration) (control.Migrated, error) {
+	files := make([]sqlstore.MigrationFile, len(m.Files))
+	for i, f := range m.Files {
+		files[i] = sqlstore.MigrationFile(f)
+	}
+	applied, err := s.sql.Database(m.Database, m.Epoch).Apply(ctx, files)
+	did := control.Migrated{Effect: state.Effect(applied.Effect)}
+	if applied.Ledger != nil {
+		did.Ledger = make([]form.Entry, len(applied.Ledger))
+	}
+	for i, e := range applied.Ledger {
+		did.Ledger[i] = form.Entry(e)
+	}
+	return did, err
+}
 
 type queueStore struct{ s *queue.Store }
 
