@@ -2,12 +2,16 @@ package state
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"edged/control/form"
 	"edged/control/rules"
+	"edged/internal/testkit"
 )
 
 func migration(database, set string) object {
@@ -214,4 +218,99 @@ func TestMigrationOfALostTarget(t *testing.T) {
 	if got := l.shows("m"); got != "1,2/1,2 false DependencyMissing" {
 		t.Errorf("with its store gone it shows %s", got)
 	}
+}
+
+// Rule 9 over random histories: after every step each application shows what the last verified ledger of its database and its own set
+// say, read naively, and a pass over everything finds nothing left to render.
+func TestMigrationHistoriesRenderWholly(t *testing.T) {
+	rng := testkit.Rand(t)
+	sets := map[string][]string{"s1": {"1"}, "s2": {"1", "2"}, "s3": {"1", "2", "3"}, "x2": {"1", "2!"}}
+	names := slices.Sorted(maps.Keys(sets))
+	for range 60 {
+		l := newLab(t)
+		for _, uid := range names {
+			l.set(uid, sets[uid]...)
+		}
+		ledgers := map[string]*form.Ledger{}
+		for _, db := range []string{"db1", "db2"} {
+			l.ok(l.create(form.SQLiteDatabaseURL, db, object{}))
+			ledgers[db] = ledger()
+		}
+		live := map[string]bool{} // value: something was verified
+		specs := map[string][2]string{}
+		for i := range 25 {
+			uid := fmt.Sprint("m", i)
+			db, set := fmt.Sprint("db", 1+rng.IntN(2)), names[rng.IntN(len(names))]
+			var out Outcome
+			switch old := slices.Sorted(maps.Keys(live)); {
+			case len(old) == 0 || rng.IntN(3) == 0:
+				specs[uid] = [2]string{db, set}
+				out = l.create(form.MigrationURL, uid, migration(db, set))
+			case rng.IntN(4) == 0:
+				uid = old[rng.IntN(len(old))]
+				l.ok(l.delete(uid))
+				delete(live, uid)
+			default:
+				uid = old[rng.IntN(len(old))]
+				db, set = specs[uid][0], specs[uid][1]
+				out = l.update(uid, migration(db, set))
+			}
+			if out.Operation != nil {
+				known := live[uid]
+				switch target := ledger(sets[set]...); rng.IntN(4) {
+				case 0:
+					l.applied(out, rules.BackendUnavailable, EffectNone, nil)
+				case 1:
+					ledgers[db], known = ledger(sets[set][:rng.IntN(len(sets[set]))]...), true // a restored database may be behind
+					l.applied(out, rules.MigrationSQL, EffectPartial, ledgers[db])
+				default:
+					ledgers[db], known = target, true
+					l.applied(out, "", "", target)
+				}
+				live[uid] = known
+			}
+			l.agree(live, func(m string) (applied, target []form.Entry) {
+				return ledgers[specs[m][0]].Entries, ledger(sets[specs[m][1]]...).Entries
+			})
+		}
+	}
+}
+
+// agree compares what migrations show with what they should, "{}" where nothing was verified, and looks for a rendering that was missed.
+func (l *lab) agree(live map[string]bool, should func(uid string) (applied, target []form.Entry)) {
+	l.t.Helper()
+	for uid, known := range live {
+		want := "{}"
+		if known {
+			applied, target := should(uid)
+			want = fmt.Sprint(applied, target, slices.Equal(applied, target))
+		}
+		if got := l.shown(uid); got != want {
+			l.t.Fatalf("%s shows %s, want %s", uid, got, want)
+		}
+	}
+	before, all := l.revisions(), map[string]bool{}
+	for uid := range before {
+		all[uid] = true
+	}
+	if l.s.renderAll(l.now, all); l.moved(before) != "" {
+		l.t.Fatalf("a pass over everything moved %s", l.moved(before))
+	}
+}
+
+// shown is what a migration observes, as its parts print.
+func (l *lab) shown(uid string) string {
+	l.t.Helper()
+	var o struct {
+		AppliedEntries, TargetEntries []form.Entry
+		Ready                         bool
+	}
+	raw := l.s.Resource(uid).Observed
+	if string(raw) == "{}" {
+		return "{}"
+	}
+	if err := json.Unmarshal(raw, &o); err != nil {
+		l.t.Fatal(err)
+	}
+	return fmt.Sprint(o.AppliedEntries, o.TargetEntries, o.Ready)
 }
