@@ -40,6 +40,7 @@ type Store struct {
 	fetches   chan struct{} // capacity maxFetches
 	seen      watch
 	bell      atomic.Pointer[gossip.Bell]
+	refusals  refusals
 	serving   atomic.Int64 // requests of peers in progress
 
 	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
@@ -97,6 +98,9 @@ func (s *Store) open() error {
 	}
 	if err == nil {
 		err = s.takeRestored()
+	}
+	if err == nil {
+		err = s.loadFence()
 	}
 	return fault.Wrap(fault.Unavailable, "kv.Open", err)
 }
