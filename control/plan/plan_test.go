@@ -121,7 +121,7 @@ func TestPlanOfAState(t *testing.T) {
 		`"bindings": [{"name": "KV","kind": "kv","target": "kv","form": "` + form.KVNamespaceURL + `"},{"name": "B","kind": "objects","target": "bucket","form": "` + form.ObjectBucket3URL + `"}],` +
 		`"bundle": "b","assets": {"bundle": "a","runWorkerFirst": true,"spa": true},"sealed": "set-1"}],"Gone": null},` +
 		`"Bundles": {"Put": [{"resource": "a","sha256": "m","entrypoint": "main.js","files": [` + file + `]},{"resource": "b","sha256": "m","entrypoint": "main.js","files": [` + file + `]}],"Gone": null},` +
-		`"Crons": {"Put": [{"uid": "t0","tenant": "t","space": "s","name": "t0","worker": "w0","cron": "*/5 * * * *","generation": 1}],"Gone": null},` +
+		`"Crons": {"Put": [{"uid": "t0","tenant": "t","space": "s","name": "t0","worker": "w0","cron": "*/5 * * * *","generation": 1,"since": 11}],"Gone": null},` +
 		`"Consumers": {"Put": [{"uid": "qc","tenant": "t","space": "s","name": "qc","worker": "w0","queue": "q","maxBatchSize": 10,"maxBatchTimeoutSeconds": 5,` +
 		`"maxConcurrency": 2,"maxRetries": 3,"retryDelaySeconds": 30,"generation": 1}],"Gone": null},` +
 		`"Data": {"Put": [{"uid": "bucket","kind": "objects","form": "` + form.ObjectBucket3URL + `","tenant": "t","space": "s","name": "bucket"},` +
