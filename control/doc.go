@@ -9,6 +9,7 @@
 //	runner.go     Operations with effects outside the state
 //	effects.go    those effects: artifacts, the retirement of a deployment, the end of a consumer
 //	store.go      the stores of data Resources, as the runner sees them
+//	migrate.go    one more: the migrations of a database
 //	turns.go      who may have modules evaluated next
 //	secrets.go    private inputs: sealing, comparing, opening; waiting for them
 //	rotate.go     rotation of the node key

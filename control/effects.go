@@ -16,8 +16,8 @@ var artifactKinds = map[string]artifact.Kind{
 }
 
 // effect does what an Operation has to do outside the state and returns how it ended; an error means that it must be
-// tried again. Every effect may be done any number of times.
-func (c *Control) effect(ctx context.Context, op *state.Operation) (*state.Command, error) {
+// tried again. Every effect may be done any number of times; again says that it may have been done, wholly or partly.
+func (c *Control) effect(ctx context.Context, op *state.Operation, again bool) (*state.Command, error) {
 	r := c.state.Resource(op.Resource)
 	if r == nil {
 		return nil, fault.Newf(fault.Internal, "control.effect", "operation %s has no resource", op.ID)
@@ -32,6 +32,8 @@ func (c *Control) effect(ctx context.Context, op *state.Operation) (*state.Comma
 		return c.acquire(ctx, r)
 	case r.Driver().Store != "":
 		return c.storeEffect(ctx, op, r)
+	case r.Driver().Role == rules.Migration:
+		return c.migrate(ctx, r, again)
 	case r.Driver().Need == rules.NeedQueue && op.Action == form.Delete:
 		return c.detach(ctx, r)
 	case r.Driver().Role == rules.Deployment && op.Action == form.Delete:

@@ -62,6 +62,11 @@ type Options struct {
 
 	// Stores are the stores of this node by kind: kv, objects, sql and queue. Forms of a kind that is absent are not supported.
 	Stores map[string]Store
+	// Migrate applies a migration set to a database, file by file, each with its entry in the database's ledger (sql §8.1). It may
+	// be repeated after a crash at any instant and goes on where the ledger ends; it is called for one database at a time. Errors are
+	// named as in sql §8.2; one of code Invalid without a name speaks of a file that is not what the set says. nil, or no store of the
+	// kind sql: migrations cannot be applied, and their Form is not supported.
+	Migrate func(ctx context.Context, m Migration) (Migrated, error)
 	// ServiceBindings says that workers can call each other here; otherwise a version with service bindings is refused.
 	ServiceBindings bool
 

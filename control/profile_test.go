@@ -34,6 +34,7 @@ func TestDocumentationPages(t *testing.T) {
 // Support.
 func TestProfileIsTrue(t *testing.T) {
 	n := startWithStores(t, t.TempDir(), newFakes(), func(o *Options) {
+		o.Migrate = newFakeDatabases().migrate
 		o.MaxRequestBytes, o.MaxPageSize, o.RequestRate = 7_654_321, 77, 777
 		o.Profile = []api.ProfileRow{{Name: "sandboxes", Value: "many"}}
 	})

@@ -52,11 +52,12 @@ func (c *Control) runOperations(ctx context.Context) {
 	}
 }
 
-// work is one Operation in the runner's hands. Artifacts, each kind of store and retirements have places of their own: a
+// work is one Operation in the runner's hands. Artifacts, each kind of store, migrations and retirements have places of their own: a
 // retirement may wait for streams to end, a store may be out of order, and neither must keep the others from their work.
 type work struct {
-	tenant string
-	kind   string
+	tenant   string
+	kind     string
+	database string // of a migration: its next one waits, so that what is known of the ledger never goes back
 }
 
 func kindOfWork(d *form.Driver) string {
@@ -65,18 +66,21 @@ func kindOfWork(d *form.Driver) string {
 		return "artifact"
 	case d.Store != "":
 		return d.Store
+	case d.Role == rules.Migration:
+		return "migration"
 	}
 	return "retirement"
 }
 
-// take claims an Operation for one job; false if it has one already, or if its places are taken: Options.MaxOperations
-// for each kind of work, half of them at most for one tenant, so that slow sources of one do not hold up the others.
+// take claims an Operation for one job; false if it has one already, if another migrates its database, or if its places are taken:
+// Options.MaxOperations for each kind of work, half of them at most for one tenant, so that slow sources of one do not hold up the
+// others.
 func (c *Control) take(op *state.Operation) bool {
 	r := c.state.Resource(op.Resource)
 	if r == nil || op.Status == state.Waiting {
 		return false // it ended since, or nothing can be done for it
 	}
-	w := work{op.Tenant, kindOfWork(r.Driver())}
+	w := work{op.Tenant, kindOfWork(r.Driver()), r.Parsed().Database}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, taken := c.working[op.ID]; taken {
@@ -84,6 +88,9 @@ func (c *Control) take(op *state.Operation) bool {
 	}
 	all, own := 0, 0
 	for _, other := range c.working {
+		if w.database != "" && other.database == w.database {
+			return false
+		}
 		if other.kind == w.kind {
 			all++
 			if other.tenant == w.tenant {
@@ -110,6 +117,7 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	if cur == nil || cur.Status.Terminal() || !c.hasInputs(cur) {
 		return
 	}
+	again := cur.Status != state.Queued // an attempt before this one may have had effects
 	faultpoint.Hit("control.dispatch")
 	if !c.tell(&state.Command{Kind: state.StartOperation, Operation: op.ID}) {
 		pause(ctx, firstRetry)
@@ -119,8 +127,8 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	if cur = c.state.Operation(op.ID); cur == nil || cur.Status != state.Running {
 		return // its values expired at this moment
 	}
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		end, err := c.effect(ctx, op)
+	for wait := firstRetry; ; wait, again = min(2*wait, lastRetry), true {
+		end, err := c.effect(ctx, op, again)
 		if ctx.Err() != nil {
 			return
 		}

@@ -61,5 +61,10 @@ func (c *Control) storeEffect(ctx context.Context, op *state.Operation, r *state
 	return &state.Command{OK: true}, store.Create(ctx, req)
 }
 
-// has reports whether this node has a store of a kind.
-func (o *Options) has(kind string) bool { return o.Stores[kind] != nil }
+// has reports whether this node has a capability: a store of a kind, or what applies migrations and their store.
+func (o *Options) has(capability string) bool {
+	if capability == form.Migrations {
+		return o.Migrate != nil && o.Stores[form.StoreSQL] != nil
+	}
+	return o.Stores[capability] != nil
+}

@@ -139,7 +139,7 @@ func (c *Control) stamp(cmd *state.Command) {
 			cmd.Proven = c.provable(cmd.Actor.Tenant, spec.Hostname)
 		}
 	}
-	cmd.Withheld = driver.Store != "" && !c.opt.has(driver.Store)
+	cmd.Withheld = driver.Capability() != "" && !c.opt.has(driver.Capability())
 	if driver.Role == rules.Version {
 		cmd.Withheld = !c.opt.ServiceBindings
 		cmd.Sealed = c.opt.FacadeSet

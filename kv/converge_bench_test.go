@@ -8,40 +8,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"edged/kv/replica"
 )
-
-// Applying a peer's feed: units of 512 records of 256 B, to keys that are new and to keys that are there. Target: 100,000
-// records a second.
-func BenchmarkApply(b *testing.B) {
-	for _, keys := range []uint64{1 << 40, 50_000} {
-		name := "keys=new"
-		if keys == 50_000 {
-			name = "keys=old"
-		}
-		b.Run(name, func(b *testing.B) {
-			n := benchStore(b, filepath.Join(b.TempDir(), "kv"))
-			value := make([]byte, 256)
-			var seq, pos uint64
-			for b.Loop() {
-				u := replica.Unit{Peer: 7}
-				for range 512 {
-					seq++
-					rec := valueRecord(value)
-					rec.Version = replica.Version{HLC: replica.At(1_700_000_000_000) + replica.HLC(seq), Origin: 7, Seq: seq}
-					u.Changes = append(u.Changes, replica.Change{UID: "bench", Key: benchKey(seq % keys), Record: rec})
-				}
-				pos += 512
-				u.Pos = pos
-				if err := n.s.commits.do(0, func(t *tx) error { _, err := t.apply(u, 0); return err }); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(seq)/b.Elapsed().Seconds(), "rec/s")
-		})
-	}
-}
 
 // Convergence on loopback with mutual TLS: 2,000 durable puts a second over all stores, and for a sample of them the time from
 // the acknowledgement until all other stores have it. Aim: p99 under 150 ms.

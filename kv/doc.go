@@ -17,6 +17,7 @@
 //	members.go     who the other members are, and who may be talked to
 //	feed.go        units of this store's feed; serve.go: the handlers that send them
 //	intake.go      one session with a peer, frame by frame; pull.go: keeps a session with each neighbour; fetch.go: value files
+//	ended.go       why sessions end; refused.go: why peers are refused; fence.go: a disk that went back in time
 //	doorbell.go    gossip wakes sessions; watch.go: lag, waiting; audit.go: digests compared
 //	replica/       the pure core of replication
 //	gossip/        the door to memberlist

@@ -18,7 +18,9 @@ func (s *Store) openGossip() (*gossip.Bell, error) {
 		return ok && m.Name == name
 	}
 	opt.Rang = s.rang
-	opt.Refused = func(reason string) { s.opt.Metrics.refused[reason].Inc() }
+	opt.Refused = func(r gossip.Refusal, detail string) {
+		s.refused(map[gossip.Refusal]string{gossip.Stranger: refusedEpoch, gossip.Key: refusedKey, gossip.Form: refusedForm}[r], "gossip: "+detail)
+	}
 	bell, err := gossip.Open(opt)
 	if err != nil {
 		return nil, fault.Wrap(fault.CodeOf(err), "kv.Run", err)

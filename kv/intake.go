@@ -7,6 +7,8 @@ import (
 	"edged/kv/replica"
 )
 
+var errApply = errors.New("applying what a member sent")
+
 // intake is the reading half of one session with a peer: frames in, durable changes out. One goroutine.
 type intake struct {
 	s      *Store
@@ -95,7 +97,7 @@ func (in *intake) apply(u replica.Unit, m replica.Mark) error {
 		liveMs = min(m.Now, s.opt.clock())
 	}
 	if err := s.commits.do(bytes, func(t *tx) (err error) { out, err = t.apply(u, liveMs); return err }); err != nil {
-		return fmt.Errorf("apply: %w", err)
+		return fmt.Errorf("%w: %w", errApply, err)
 	}
 	s.count(out)
 	if m.Live {
@@ -126,15 +128,5 @@ func (s *Store) reachedLive(in *intake, m replica.Mark) {
 		if err := s.clearRestored(); err != nil {
 			s.opt.Log.Warn("noting that a restored store is level with a peer", "err", err)
 		}
-	}
-}
-
-// fence stops all writing: what this store says may contradict what it said before its disk went back in time.
-func (s *Store) fence(why error) {
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	if s.ledger.broken == nil {
-		s.ledger.breakLocked(why)
-		s.opt.Log.Error("the disk of this store went back in time: writes are refused; wipe its directory, or restore a backup into it", "err", why)
 	}
 }

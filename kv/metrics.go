@@ -32,16 +32,15 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := meter.For(reg, "kv")
 	m := &Metrics{
-		calls:   map[string]meter.ByCode{},
-		commit:  f.Histogram("commit_seconds", "Time from a write to its durable commit."),
-		swept:   f.CounterBy("swept_total", "Records and files removed by the sweep.", "kind", "expired", "tombstone", "namespace", "blob"),
-		applied: f.CounterBy("applied_total", "Records of peers, by what became of them.", "verdict", "take", "known", "older", "dead"),
-		sessions: f.CounterBy("sessions_ended_total", "Pull sessions that ended, by why.", "reason",
-			"stopped", "network", "refused", "frame", "skew", "rolled_back", "blob", "store"),
+		calls:     map[string]meter.ByCode{},
+		commit:    f.Histogram("commit_seconds", "Time from a write to its durable commit."),
+		swept:     f.CounterBy("swept_total", "Records and files removed by the sweep.", "kind", "expired", "tombstone", "namespace", "blob"),
+		applied:   f.CounterBy("applied_total", "Records of peers, by what became of them.", "verdict", "take", "known", "older", "dead"),
+		sessions:  f.CounterBy("sessions_ended_total", "Pull sessions that ended, by why.", "reason", endReasons...),
 		frames:    f.Counter("frames_read_total", "Frames read from peers."),
 		served:    f.Counter("records_served_total", "Records sent to peers."),
 		blobs:     f.CounterBy("blobs_fetched_total", "Value files fetched from peers.", "result", "ok", "resumed", "missing", "damaged", "failed"),
-		refused:   f.CounterBy("peers_refused_total", "Requests and gossip of peers that were refused.", "reason", "name", "epoch", "key", "form"),
+		refused:   f.CounterBy("peers_refused_total", "Requests and gossip of peers that were refused.", "reason", refusedReasons...),
 		audits:    f.CounterBy("audits_total", "Digest comparisons with peers.", "result", "equal", "skipped", "differs", "failed"),
 		returned:  f.Counter("resurrected_total", "Records that a forgotten tombstone would have beaten; must stay 0."),
 		damaged:   f.Counter("damaged_values_total", "Value files that are missing or do not have their digest."),

@@ -18,7 +18,7 @@ type Options struct {
 	Dir        string        // the room's own directory
 	Node       string        // this node's name, as members know it; "" while it runs alone
 	FS         vfs.FS        // nil means the real filesystem; tests pass a crashable one
-	Cache      *pebble.Cache // nil means a private cache of 32 MiB
+	Cache      *pebble.Cache // nil means a private cache of 32 MiB; it must be larger than two memtables, whose bytes it gives up
 	MemSize    uint64        // memtable bytes, 0 means 16 MiB
 	Space      *disk.Space   // asked before a put; nil means there is always room
 	QuotaBytes int64         // per namespace: values, keys, metadata and 96 bytes a record; 0 means no quota

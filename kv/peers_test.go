@@ -216,19 +216,22 @@ func TestBadFeeds(t *testing.T) {
 	rec := replica.AppendChange(nil, "u", "k", future.Append(nil))
 	live := replica.AppendMark(nil, replica.Mark{Live: true, Vector: replica.Vector{77: 1}})
 	for _, tt := range []struct {
-		what string
-		b    []byte
+		what   string
+		b      []byte
+		reason string
 	}{
-		{"garbage", bytes.Repeat([]byte{0xff}, 1000)},
-		{"zeros", make([]byte, 1000)},
-		{"cut", rec[:20]},
-		{"unknown frame", []byte{0, 0, 0, 1, 99}},
-		{"a gap", replica.AppendMark(nil, replica.Mark{Prev: 1 << 40, Next: 1 << 41})},
-		{"the future", append(rec, live...)},
+		{"garbage", bytes.Repeat([]byte{0xff}, 1000), endFrame},
+		{"zeros", make([]byte, 1000), endFrame},
+		{"cut", rec[:20], endNetwork},
+		{"unknown frame", []byte{0, 0, 0, 1, 99}, endFrame},
+		{"a record of garbage", append([]byte{0, 0, 0, 100, replica.FrameRecord}, bytes.Repeat([]byte{7}, 99)...), endFrame},
+		{"a vector of garbage", append(bytes.Clone(live[:len(live)-1]), make([]byte, 40)...), endFrame},
+		{"a gap", replica.AppendMark(nil, replica.Mark{Prev: 1 << 40, Next: 1 << 41}), endFrame},
+		{"the future", append(rec, live...), endSkew},
 	} {
 		bad.Store(&tt.b)
-		if _, err := b.pullOnce(t.Context(), m); err == nil {
-			t.Errorf("%s: no error", tt.what)
+		if _, err := b.pullOnce(t.Context(), m); err == nil || endOf(err) != tt.reason {
+			t.Errorf("%s: %v, reason %s, want %s", tt.what, err, endOf(err), tt.reason)
 		}
 	}
 	bad.Store(nil)
@@ -367,4 +370,27 @@ func TestRolledBackDisk(t *testing.T) {
 		return a.ledger.broken != nil
 	})
 	wantName(t, "put", a.kv().Put(t.Context(), "k", []byte("3"), PutOptions{}), "backend_unavailable")
+
+	// It is remembered: after a restart, with nobody to ask, it writes nothing and still reads.
+	a.stop()
+	fl.nodes[1].stop()
+	s, err := Open(a.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantName(t, "put", s.Namespace("u").Put(t.Context(), "k", []byte("3"), PutOptions{}), "backend_unavailable")
+	if got := show(t, s.Namespace("u"), "k"); got != "1" {
+		t.Errorf("it reads %q", got)
+	}
+	// A backup of it that is restored is a new store, and writes.
+	if err := s.Backup("/backup"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	a.opt.Dir = "/backup"
+	if s, err = Open(a.opt); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	mustPut(t, s.Namespace("u"), "k", "3", PutOptions{})
 }

@@ -145,13 +145,17 @@ func (p *pullers) failed(o replica.Origin, failed bool) (times int) {
 
 // pullForever keeps a session with one member, with growing pauses while it fails. The doorbell ends a pause.
 func (p *pullers) pullForever(ctx context.Context, r *pulling) {
+	told := "" // the reason that the log has of this member
 	for ctx.Err() == nil {
 		lived, err := p.s.pullOnce(ctx, r.member)
 		if ctx.Err() != nil {
 			return
 		}
+		if lived {
+			told = ""
+		}
 		times := p.failed(r.member.Epoch, !lived)
-		p.s.sessionEnded(r.member, times, err)
+		p.s.sessionEnded(r.member, &told, err)
 		pause := min(retryMost, retryFirst<<min(times, 10))
 		timer := time.NewTimer(pause/2 + rand.N(pause/2))
 		select {
@@ -163,32 +167,7 @@ func (p *pullers) pullForever(ctx context.Context, r *pulling) {
 	}
 }
 
-func (s *Store) sessionEnded(m Member, times int, err error) {
-	reason := "network"
-	switch {
-	case errors.Is(err, replica.ErrSkew):
-		reason = "skew"
-	case errors.Is(err, replica.ErrRolledBack):
-		reason = "rolled_back"
-	case errors.Is(err, errRefused), errors.Is(err, errStranger), errors.Is(err, errTooOld):
-		reason = "refused"
-	case errors.Is(err, errBlob):
-		reason = "blob"
-	case errors.Is(err, errBroken):
-		reason = "store"
-	case errors.Is(err, replica.ErrContinuity), errors.Is(err, replica.ErrTooMuch), errors.Is(err, errFeed):
-		reason = "frame"
-	}
-	s.opt.Metrics.sessions[reason].Inc()
-	if reason != "network" || times == 1 {
-		s.opt.Log.Warn("session with a member ended", "peer", m.Name, "reason", reason, "err", err)
-	}
-}
-
-var (
-	errRefused = errors.New("the member refused")
-	errFeed    = errors.New("the member's feed is malformed")
-)
+var errRefused = errors.New("the member refused")
 
 // request makes a request to a member's store.
 func (s *Store) request(ctx context.Context, m Member, method, path string, body io.Reader) (*http.Request, error) {

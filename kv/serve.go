@@ -53,7 +53,7 @@ func (s *Store) guarded(h func(http.ResponseWriter, *http.Request, replica.Origi
 		from, err := strconv.ParseUint(r.Header.Get(headerFrom), 16, 64)
 		to, err2 := strconv.ParseUint(r.Header.Get(headerTo), 16, 64)
 		if s.opt.Peers == nil || errors.Join(err, err2) != nil {
-			s.refuse(w, "form", "no epochs are named", http.StatusBadRequest)
+			s.refuse(w, refusedForm, "no epochs are named", http.StatusBadRequest)
 			return
 		}
 		name, err := s.opt.Peers.Name(r)
@@ -61,11 +61,11 @@ func (s *Store) guarded(h func(http.ResponseWriter, *http.Request, replica.Origi
 		m, listed := s.member(peer)
 		switch {
 		case err != nil || listed && m.Name != name:
-			s.refuse(w, "name", "the certificate is not that of the member with this epoch", http.StatusForbidden)
+			s.refuse(w, refusedName, "the certificate is not that of the member with this epoch", http.StatusForbidden)
 		case s.mayTalk(peer) != nil:
-			s.refuse(w, "epoch", s.mayTalk(peer).Error(), http.StatusForbidden)
+			s.refuse(w, refusedEpoch, s.mayTalk(peer).Error(), http.StatusForbidden)
 		case replica.Origin(to) != s.ledger.epoch:
-			s.refuse(w, "epoch", "this store has another epoch", http.StatusConflict)
+			s.refuse(w, refusedEpoch, "this store has another epoch", http.StatusConflict)
 		default:
 			s.serving.Add(1)
 			defer s.serving.Add(-1)
@@ -75,8 +75,7 @@ func (s *Store) guarded(h func(http.ResponseWriter, *http.Request, replica.Origi
 }
 
 func (s *Store) refuse(w http.ResponseWriter, reason, text string, status int) {
-	s.opt.Metrics.refused[reason].Inc()
-	s.opt.Log.Warn("peer refused", "reason", reason, "detail", text)
+	s.refused(reason, text)
 	http.Error(w, text, status)
 }
 
@@ -85,7 +84,7 @@ func (s *Store) serveFeed(w http.ResponseWriter, r *http.Request, peer replica.O
 	body, rerr := io.ReadAll(io.LimitReader(r.Body, maxVectorLen+1))
 	vector, verr := replica.ParseVector(body)
 	if errors.Join(err, rerr, verr) != nil {
-		s.refuse(w, "form", "position or vector is malformed", http.StatusBadRequest)
+		s.refuse(w, refusedForm, "position or vector is malformed", http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -188,7 +187,7 @@ func (s *Store) serveBlob(w http.ResponseWriter, r *http.Request, _ replica.Orig
 	raw, err := hex.DecodeString(r.PathValue("digest"))
 	from, ferr := rangeStart(r.Header.Get("Range"))
 	if err != nil || len(raw) != replica.DigestBytes || ferr != nil {
-		s.refuse(w, "form", "digest or range is malformed", http.StatusBadRequest)
+		s.refuse(w, refusedForm, "digest or range is malformed", http.StatusBadRequest)
 		return
 	}
 	f, err := s.opt.FS.Open(s.blobs.path(digest(raw)))

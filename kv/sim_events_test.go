@@ -202,8 +202,14 @@ func (w *world) push(p simPush) {
 	if !p.to.up {
 		return
 	}
-	u := replica.Unit{Changes: []replica.Change{p.change}}
-	p.to.store.commits.do(0, func(t *tx) error { _, _, err := t.applyOne(&u.Changes[0]); return err })
+	c := p.change
+	p.to.store.commits.do(0, func(t *tx) error {
+		old, had, err := t.get(appendPlace(nil, c.UID, c.Key))
+		if err == nil {
+			_, _, err = t.applyOne(&c, stored{old, had})
+		}
+		return err
+	})
 }
 
 func (w *world) toggleCut() {

@@ -18,6 +18,11 @@ import (
 
 const formatVersion = 1
 
+const (
+	ownCache     = 32 << 20 // of blocks, when the caller brings no cache
+	maxMemtables = 2        // one is filled while another is flushed; Pebble takes their bytes out of the cache's
+)
+
 // Store is the node's KV: all namespaces in one durable store. All methods are safe for concurrent use.
 type Store struct {
 	opt     Options
@@ -35,6 +40,7 @@ type Store struct {
 	fetches   chan struct{} // capacity maxFetches
 	seen      watch
 	bell      atomic.Pointer[gossip.Bell]
+	refusals  refusals
 	serving   atomic.Int64 // requests of peers in progress
 
 	coverMu  sync.Mutex // guards coverage; taken after ledger.mu where both are held
@@ -73,7 +79,7 @@ func (s *Store) open() error {
 		return fault.Wrap(fault.Unavailable, "kv.Open", err)
 	}
 	if s.opt.Cache == nil {
-		s.opt.Cache = pebble.NewCache(32 << 20)
+		s.opt.Cache = pebble.NewCache(ownCache + maxMemtables*int64(s.opt.MemSize))
 		defer s.opt.Cache.Unref()
 	}
 	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: fs.PathJoin(s.opt.Dir, "db"), FS: fs, Cache: s.opt.Cache,
@@ -92,6 +98,9 @@ func (s *Store) open() error {
 	}
 	if err == nil {
 		err = s.takeRestored()
+	}
+	if err == nil {
+		err = s.loadFence()
 	}
 	return fault.Wrap(fault.Unavailable, "kv.Open", err)
 }

@@ -41,7 +41,7 @@ func benchStore(b *testing.B, dir string) *Namespace {
 }
 
 func benchPebble(b *testing.B, dir string) *pebble.DB {
-	cache := pebble.NewCache(32 << 20)
+	cache := pebble.NewCache(ownCache + maxMemtables*16<<20) // as the store has it
 	defer cache.Unref()
 	db, err := disk.OpenPebble(disk.PebbleOptions{Dir: dir, MemSize: 16 << 20, Cache: cache})
 	if err != nil {

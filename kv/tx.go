@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -46,6 +48,56 @@ func (t *tx) get(place []byte) (rec replica.Record, ok bool, err error) {
 	}
 	rec.Value = nil
 	return rec, true, nil
+}
+
+// stored is what a place holds: rec is zero when had is false. rec's Value and Meta are not to be read, only measured.
+type stored struct {
+	rec replica.Record
+	had bool
+}
+
+// lookup returns what the store, without this batch, holds at the places of changes that wants picks; the others are left
+// zero. It reads in the order of the places with one iterator, and looks at the filters of the last level too: most of what a
+// feed brings is new here, and a filter that says so spares a block.
+func (t *tx) lookup(changes []replica.Change, wants func(*replica.Change) bool) ([]stored, error) {
+	out := make([]stored, len(changes))
+	order := make([]int, 0, len(changes))
+	keys := make([][]byte, len(changes))
+	var arena []byte
+	for i := range changes {
+		if c := &changes[i]; wants(c) {
+			from := len(arena)
+			arena = appendPlace(append(arena, prefixRecord), c.UID, c.Key)
+			keys[i] = arena[from:len(arena):len(arena)]
+			order = append(order, i)
+		}
+	}
+	if len(order) == 0 {
+		return out, nil
+	}
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
+	it, err := t.l.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for _, i := range order {
+		if !it.SeekPrefixGE(keys[i]) || !bytes.Equal(it.Key(), keys[i]) {
+			if err := it.Error(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		if out[i].rec, err = replica.ParseRecord(v); err != nil {
+			return nil, err
+		}
+		out[i].rec.Value, out[i].had = nil, true
+	}
+	return out, nil
 }
 
 func (t *tx) remember(place []byte, rec replica.Record) {

@@ -46,8 +46,12 @@ type outcome struct {
 // clock at a live mark, else 0.
 func (t *tx) apply(u replica.Unit, liveMs int64) (outcome, error) {
 	var out outcome
+	olds, err := t.lookup(u.Changes, func(c *replica.Change) bool { return !t.settled(c) })
+	if err != nil {
+		return out, err
+	}
 	for i := range u.Changes {
-		v, returned, err := t.applyOne(&u.Changes[i])
+		v, returned, err := t.applyOne(&u.Changes[i], olds[i])
 		if err != nil {
 			return out, err
 		}
@@ -68,29 +72,28 @@ func (t *tx) apply(u replica.Unit, liveMs int64) (outcome, error) {
 	return out, t.b.Set(t.keyBuf, readState{u.Pos, liveMs}.append(nil), nil)
 }
 
-func (t *tx) applyOne(c *replica.Change) (v replica.Verdict, returned bool, err error) {
+// settled reports whether a record is decided without a look at what its key holds.
+func (t *tx) settled(c *replica.Change) bool {
 	sp := t.l.spaceLocked(c.UID)
-	rec := c.Record
-	covered := t.l.vector.Covers(rec.Origin, rec.Seq)
-	if sp.dead() || covered { // decided without a look at the store
-		if v = t.l.rules.Admit(nil, rec.Version, covered, sp.dead()); v != replica.Take {
-			return v, false, nil
-		}
-	}
+	return t.l.rules.Admit(nil, c.Record.Version, t.l.vector.Covers(c.Record.Origin, c.Record.Seq), sp.dead()) != replica.Take
+}
+
+// applyOne stages one record of a peer. old is what the store holds at its key, without this batch.
+func (t *tx) applyOne(c *replica.Change, old stored) (v replica.Verdict, returned bool, err error) {
+	sp, rec := t.l.spaceLocked(c.UID), c.Record
 	t.placeBuf = appendPlace(t.placeBuf[:0], c.UID, c.Key)
 	place := t.placeBuf
-	old, had, err := t.get(place)
-	if err != nil {
-		return v, false, err
+	if was, ok := t.seen[string(place)]; ok {
+		old = stored{was, was.Origin != 0}
 	}
-	var stored *replica.Version
-	if had {
-		stored = &old.Version
+	var version *replica.Version
+	if old.had {
+		version = &old.rec.Version
 	}
-	if v = t.l.rules.Admit(stored, rec.Version, covered, sp.dead()); v != replica.Take {
+	if v = t.l.rules.Admit(version, rec.Version, t.l.vector.Covers(rec.Origin, rec.Seq), sp.dead()); v != replica.Take {
 		return v, false, nil
 	}
-	returned = !had && !rec.Dead() && t.l.lost.beats(place, rec.Version)
+	returned = !old.had && !rec.Dead() && t.l.lost.beats(place, rec.Version)
 	t.l.clock.See(rec.HLC)
-	return v, returned, t.set(sp, place, old, rec)
+	return v, returned, t.set(sp, place, old.rec, rec)
 }

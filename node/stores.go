@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"edged/control"
+	"edged/control/form"
+	"edged/control/state"
 	"edged/kv"
 	"edged/objects"
 	"edged/queue"
@@ -95,6 +97,23 @@ func (o objectStore) Delete(ctx context.Context, r control.StoreRequest) error {
 	return o.s.Delete(ctx, r.UID)
 }
 func (o objectStore) Exists(_ context.Context, uid string) (bool, error) { return o.s.Exists(uid), nil }
+
+// migrate is control.Options.Migrate.
+func (s *stores) migrate(ctx context.Context, m control.Migration) (control.Migrated, error) {
+	files := make([]sqlstore.MigrationFile, len(m.Files))
+	for i, f := range m.Files {
+		files[i] = sqlstore.MigrationFile(f)
+	}
+	applied, err := s.sql.Database(m.Database, m.Epoch).Apply(ctx, files)
+	did := control.Migrated{Effect: state.Effect(applied.Effect)}
+	if applied.Ledger != nil {
+		did.Ledger = make([]form.Entry, len(applied.Ledger))
+	}
+	for i, e := range applied.Ledger {
+		did.Ledger[i] = form.Entry(e)
+	}
+	return did, err
+}
 
 type queueStore struct{ s *queue.Store }
 

@@ -46,6 +46,7 @@ func (n *Node) controlOptions() (control.Options, error) {
 		Inspect:             n.inspect,
 		OnPlan:              n.onPlan,
 		Stores:              n.stores.forControl(),
+		Migrate:             n.stores.migrate,
 		ServiceBindings:     true,
 		Detach:              n.detach,
 		Space:               n.space,

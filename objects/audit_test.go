@@ -119,3 +119,13 @@ func auditBucket(k *bucket, name func(string, []id) error) error {
 	}
 	return err
 }
+
+// noOrphans fails if there is a file without a record.
+func noOrphans(s *Store) error {
+	return s.files.list(func(i id, _ time.Time) error {
+		if v, err := s.get(blobKey(i)); err != nil || v == nil {
+			return fmt.Errorf("file %s is nobody's and stays: %w", i, err)
+		}
+		return nil
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -61,7 +62,7 @@ func (h *history) fs() vfs.FS {
 func (h *history) lookLocked(when string) {
 	h.looks++
 	cfg := vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 0, 50}[h.lossRNG.IntN(3)], RNG: h.lossRNG}
-	s, err := Open(Options{Dir: "objects", FS: h.mem.CrashClone(cfg), OrphanAge: 1, Grace: 1})
+	s, err := Open(Options{Dir: "objects", FS: h.mem.CrashClone(cfg), OrphanAge: 1, Grace: 1, clock: later})
 	if err != nil {
 		h.t.Errorf("%s: %v", when, err)
 		return
@@ -71,6 +72,9 @@ func (h *history) lookLocked(when string) {
 		h.t.Errorf("%s, %d%% of unsynced data kept: %v", when, cfg.UnsyncedDataPercent, err)
 	}
 }
+
+// later is a clock by which everything on disk is old.
+func later() int64 { return time.Now().Add(time.Hour).UnixMilli() }
 
 // check holds a store that was opened after a crash against what is believed, then lets it sweep and holds it again.
 func (b *belief) check(ctx context.Context, s *Store) error {
@@ -103,6 +107,9 @@ func (b *belief) check(ctx context.Context, s *Store) error {
 		if err := s.Sweep(ctx); err != nil {
 			return err
 		}
+	}
+	if err := noOrphans(s); err != nil {
+		return err
 	}
 	if res, err := s.Scrub(ctx, ScrubOptions{}); err != nil || res.Damaged > 0 {
 		return fmt.Errorf("scrub: %+v, %w", res, err)

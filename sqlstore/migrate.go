@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 	"edged/sqlstore/codec"
 	"edged/sqlstore/engine"
 )
@@ -110,6 +111,7 @@ func (s *Store) applyNext(ctx context.Context, db *database, a *Applied, files [
 		a.Files[n] = OutcomeApplied
 		a.Effect = EffectPartial // of a failure that is yet to come
 		a.Ledger = append(a.Ledger, Entry{f.Path, f.SHA256})
+		faultpoint.Hit("sqlstore.migrated")
 		return nil
 	}
 	a.Files[n] = OutcomeFailed

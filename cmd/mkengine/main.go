@@ -32,6 +32,7 @@ func run(args []string, local string, stdout io.Writer) error {
 	pkg := flags.String("package", "sandbox/engine/npm/node_modules/"+abi.PackageName,
 		"the npm package: its folder or its .tgz; "+packageVariable+" in the environment overrides the default")
 	out := flags.String("out", "sandbox/engine/wasm/dist", "folder for the built engine")
+	slow := flags.Bool("slow", false, "leave out the edits that make it faster, to compare results (docs/conformance.md)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func run(args []string, local string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	built, err := build(source)
+	built, err := build(source, *slow)
 	if err != nil {
 		return fmt.Errorf("%s: %w", *pkg, err)
 	}

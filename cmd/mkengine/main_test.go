@@ -87,7 +87,7 @@ func TestRunBuildsFromFolderAndArchive(t *testing.T) {
 
 // What is embedded here is what this tool builds from the pinned package.
 func TestEmbeddedEngineIsCurrent(t *testing.T) {
-	res, err := build(pinned(t))
+	res, err := build(pinned(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +97,22 @@ func TestEmbeddedEngineIsCurrent(t *testing.T) {
 	}
 	if man != res.manifest {
 		t.Errorf("embedded %+v, want %+v: run `make engine`", man, res.manifest)
+	}
+}
+
+// The engine that results are compared with is another one, which the same program can run.
+func TestSlowEngineIsAnother(t *testing.T) {
+	code := pinned(t)
+	fast, err := build(code, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, err := build(code, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slow.manifest.EngineSHA256 == fast.manifest.EngineSHA256 || slow.manifest.ABI != fast.manifest.ABI || slow.manifest.HostEntry != fast.manifest.HostEntry {
+		t.Errorf("slow %+v, fast %+v", slow.manifest, fast.manifest)
 	}
 }
 
@@ -125,7 +141,7 @@ func TestBuildRefusesAnotherInterpreter(t *testing.T) {
 			}
 			changed := bytes.Clone(code)
 			changed[at+tc.at] = tc.put
-			if _, err := build(changed); err == nil || !strings.Contains(err.Error(), tc.why) {
+			if _, err := build(changed, false); err == nil || !strings.Contains(err.Error(), tc.why) {
 				t.Errorf("build = %v, want %q", err, tc.why)
 			}
 		})

@@ -39,6 +39,10 @@ var wire = map[rules.Seed]struct {
 	rules.IdempotencyConflict:   {http.StatusConflict, "idempotency_conflict"},
 	rules.Gone:                  {http.StatusGone, "gone"},
 	rules.ArtifactInvalid:       {http.StatusUnprocessableEntity, "artifact_invalid"}, // only ever inside an Operation
+	rules.MigrationHistory:      {http.StatusConflict, "migration_history_conflict"},  // as are these four
+	rules.MigrationSQL:          {http.StatusUnprocessableEntity, "migration_sql_error"},
+	rules.DatabaseBusy:          {http.StatusServiceUnavailable, "database_busy"},
+	rules.BackendUnavailable:    {http.StatusServiceUnavailable, "backend_unavailable"},
 	rules.InputsConflict:        {http.StatusConflict, "private_inputs_conflict"},
 	rules.InputsUnverifiable:    {http.StatusConflict, "private_inputs_unverifiable"},
 	rules.OperationTerminal:     {http.StatusConflict, "operation_terminal"},

@@ -6,7 +6,7 @@
 //	field.go       the field table: types, reference targets, binding marks
 //	names.go       grammars of UIDs, binding names, host names
 //	vars.go        limits of var values
-//	worker.go, version.go, deployment.go, artifact.go, attachment.go, trigger.go, data.go   the drivers
+//	worker.go, version.go, deployment.go, artifact.go, attachment.go, trigger.go, data.go, migration.go   the drivers
 //	observe.go     observed, output and conditions
 //
 // Invariants: everything here is a pure function of its arguments. A Form identity is opaque: behaviour hangs on the

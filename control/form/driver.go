@@ -49,6 +49,17 @@ type Driver struct {
 	Store string
 }
 
+// Capability is what a node must have to offer the Form: a kind of store, or Migrations. "" is nothing.
+func (d *Driver) Capability() string {
+	if d.Role == rules.Migration {
+		return Migrations
+	}
+	return d.Store
+}
+
+// Migrations is the capability of a node that can bring a database to the state of a migration set.
+const Migrations = "migrations"
+
 // Index is the verified content of an artifact Resource.
 type Index struct {
 	SHA256     string `json:"sha256"` // of the manifest, lower-case hex
@@ -103,6 +114,7 @@ const (
 	KVNamespaceURL      = prefix + "EdgeKVNamespace/0.2.0/"
 	SQLiteDatabaseURL   = prefix + "SQLiteDatabase/0.2.0/"
 	SQLiteMigrationsURL = prefix + "SQLiteMigrationSet/0.2.0/"
+	MigrationURL        = prefix + "SQLiteMigrationApplication/0.2.0/"
 	ObjectBucket2URL    = prefix + "ObjectBucket/0.2.0/"
 	ObjectBucket3URL    = prefix + "ObjectBucket/0.3.0/"
 	QueueURL            = prefix + "AtLeastOnceQueue/0.2.0/"
@@ -115,15 +127,15 @@ const (
 // Builtin returns the table of the Forms that this program implements.
 func Builtin() Table {
 	return NewTable(moduleWorker(), workerBundle(), staticAssets(), workerVersion(), workerDeployment(), workerEndpoint(), customDomain(),
-		cronTrigger(), queueConsumer(), kvNamespace(), sqliteDatabase(), migrationSet(), objectBucket(ObjectBucket2URL),
-		objectBucket(ObjectBucket3URL), atLeastOnceQueue())
+		cronTrigger(), queueConsumer(), kvNamespace(), sqliteDatabase(), migrationSet(), migrationApplication(),
+		objectBucket(ObjectBucket2URL), objectBucket(ObjectBucket3URL), atLeastOnceQueue())
 }
 
-// Offered returns the drivers whose store, if they need one, is among those given.
-func (t Table) Offered(has func(store string) bool) Table {
+// Offered returns the drivers whose capability, if they need one, is among those given.
+func (t Table) Offered(has func(capability string) bool) Table {
 	out := make(Table, len(t))
 	for url, d := range t {
-		if d.Store == "" || has(d.Store) {
+		if d.Capability() == "" || has(d.Capability()) {
 			out[url] = d
 		}
 	}
@@ -138,7 +150,9 @@ type Observation struct {
 	Index      *Index           // of an artifact, nil until verified
 	Resolved   bool             // every pin finds the target that was pinned
 	Bundle     bool             // of a version: its bundle is verified and kept
-	Pins       []rules.PinState // of an attachment or a deployment: what became of its targets
+	Pins       []rules.PinState // of an attachment, a deployment or a migration: what became of its targets
+	Ledger     []Entry          // of a migration: what is applied to its database, as it was last verified
+	Target     []Entry          // of a migration: the files of its set
 	Lost       bool             // of a data Resource: its store is known to be gone
 	SettledAt  int64            // when its last create or update succeeded, Unix ms
 	Address    string           // assigned host name

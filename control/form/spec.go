@@ -22,6 +22,8 @@ const (
 	UseWeight                    // a version that a deployment weights
 	UseQueue                     // the queue that a consumer takes messages from
 	UseDeadLetter                // the queue that gets what a consumer gives up
+	UseDatabase                  // the database that migrations are applied to
+	UseMigrations                // the migrations that are applied
 )
 
 // Ref is one reference in a spec.
@@ -77,6 +79,8 @@ type Spec struct {
 	Cron           cronexpr.Expr // of a cron trigger
 	Consumer       Consumer      // of a queue consumer
 	Queue          Queue         // of a queue
+	Database       string        // of a migration application
+	MigrationSet   string        // of a migration application
 
 	driver *Driver
 	fields map[string][32]byte

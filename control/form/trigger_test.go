@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// attachments §§4.1, 5, kv §1, objects §1, queue §1, sql §1: members, ranges, closed specs, integers however they are spelled.
+// attachments §§4.1, 5, kv §1, objects §1, queue §1, sql §§1, 7, 8: members, ranges, closed specs, integers however they are spelled.
 func TestDataAndTriggerSpecs(t *testing.T) {
 	const w, q, d = `"worker":{"resourceUid":"w"}`, `"queue":{"resourceUid":"q"}`, `"deadLetterQueue":{"resourceUid":"d"}`
+	const db, set = `"database":{"resourceUid":"b"}`, `"migrationSet":{"resourceUid":"s"}`
 	whole := func(change ...string) string {
 		members := map[string]string{"maxBatchSize": "1", "maxBatchTimeoutSeconds": "0", "maxConcurrency": "1", "maxRetries": "0", "retryDelaySeconds": "0"}
 		for i := 0; i < len(change); i += 2 {
@@ -63,6 +64,13 @@ func TestDataAndTriggerSpecs(t *testing.T) {
 		{QueueURL, `"messageRetentionSeconds":60,"deliveryDelaySeconds":null`, "spec", "/deliveryDelaySeconds"},
 		{SQLiteMigrationsURL, `"artifact":{"url":"https://a.test/m","sha256":"` + strings.Repeat("a", 64) + `"}`, "", ""},
 		{SQLiteMigrationsURL, `"artifact":{"url":"http://a.test/m","sha256":"` + strings.Repeat("a", 64) + `"}`, "spec", "/artifact/url"},
+		{MigrationURL, db + "," + set, "", ""},
+		{MigrationURL, db, "spec", "/migrationSet"},
+		{MigrationURL, set, "spec", "/database"},
+		{MigrationURL, db + "," + set + `,"down":true`, "spec", "/down"},
+		{MigrationURL, db + `,"migrationSet":{"resourceUid":""}`, "REL-0", "/migrationSet/resourceUid"},
+		{MigrationURL, db + `,"migrationSet":{"resourceUid":"s","name":"x"}`, "REL-0", "/migrationSet/name"},
+		{MigrationURL, db + `,"migrationSet":"s"`, "REL-0", "/migrationSet"},
 	} {
 		_, v := Builtin()[row.form].Parse(json.RawMessage("{" + row.spec + "}"))
 		switch {
@@ -98,13 +106,16 @@ func TestDataAndTriggerEquality(t *testing.T) {
 	}
 }
 
-// Forms that need a store are offered only where it is.
+// Forms that need a store, or something that applies migrations, are offered only where it is.
 func TestOffered(t *testing.T) {
 	got := Builtin().Offered(func(store string) bool { return store == StoreKV })
-	if got[KVNamespaceURL] == nil || got[ModuleWorkerURL] == nil || got[SQLiteMigrationsURL] == nil || got[QueueURL] != nil || got[ObjectBucket3URL] != nil {
+	if got[KVNamespaceURL] == nil || got[ModuleWorkerURL] == nil || got[SQLiteMigrationsURL] == nil || got[QueueURL] != nil || got[MigrationURL] != nil || got[ObjectBucket3URL] != nil {
 		t.Errorf("offered are %v", got)
 	}
-	for _, url := range []string{actorURL, workflowURL, containURL, prefix + "SQLiteMigrationApplication/0.2.0/"} {
+	if Builtin().Offered(func(have string) bool { return have == Migrations })[MigrationURL] == nil {
+		t.Error("migrations are not offered where they can be applied")
+	}
+	for _, url := range []string{actorURL, workflowURL, containURL} {
 		if Builtin()[url] != nil {
 			t.Errorf("%s is implemented", url)
 		}

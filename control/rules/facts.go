@@ -13,6 +13,7 @@ const (
 	Attachment             // brings events in
 	Class                  // needs a named class from every weighted version
 	Data                   // a store that versions bind
+	Migration              // the application of a file set to a store
 )
 
 // Need is what an attachment asks of every weighted version.

@@ -97,3 +97,17 @@ func RouteReady(a *Aggregate, need Need) (bool, *Cause) {
 	}
 	return true, nil
 }
+
+// Migrated says why a database is not in the state of a migration set, nil if it is: applied files are in its ledger, target in
+// the set, and the first common ones are the same (sql §8.3).
+func Migrated(database, set string, applied, target, common int) *Cause {
+	switch {
+	case common == applied && common == target:
+		return nil
+	case common == applied:
+		return cause(Provisioning, "%d of the %d migrations of %s are applied to %s", applied, target, set, database)
+	case common == target:
+		return cause(ExternalChange, "%d migrations are applied to %s after the %d of %s", applied-target, database, target, set)
+	}
+	return cause(ExternalChange, "migration %d that was applied to %s is not that of %s", common+1, database, set)
+}

@@ -23,6 +23,12 @@ const (
 	Gone                Seed = "gone"                 // deleted, the tombstone is still kept
 	ArtifactInvalid     Seed = "artifact_invalid"     // bytes not obtainable or wrong; only in an Operation
 
+	// How an application of migrations failed (sql §8.2); only in an Operation.
+	MigrationHistory   Seed = "migration_history_conflict" // what is applied is no beginning of the set; nothing ran
+	MigrationSQL       Seed = "migration_sql_error"        // syntax, a forbidden effect, a failure while running
+	DatabaseBusy       Seed = "database_busy"              // others had the database for too long
+	BackendUnavailable Seed = "backend_unavailable"        // the database cannot be had or written
+
 	InputsConflict     Seed = "private_inputs_conflict"     // not the private inputs of the original request
 	InputsUnverifiable Seed = "private_inputs_unverifiable" // what to compare private inputs with is lost
 	OperationTerminal  Seed = "operation_terminal"          // the Operation has ended, nothing can be given to it

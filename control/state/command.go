@@ -70,12 +70,13 @@ type Command struct {
 	Withheld  bool       `json:"withheld,omitempty"` // this node cannot do what the Form or the version's service bindings ask
 
 	// The end of an Operation.
-	OK      bool        `json:"ok,omitempty"`
-	Effect  Effect      `json:"effect,omitempty"`
-	Seed    rules.Seed  `json:"seed,omitempty"`
-	Message string      `json:"message,omitempty"`
-	Index   *form.Index `json:"index,omitempty"`
-	Lost    bool        `json:"lost,omitempty"` // the store of a data Resource, or of SecretsAre the sealed values, were found to be gone
+	OK      bool         `json:"ok,omitempty"`
+	Effect  Effect       `json:"effect,omitempty"`
+	Seed    rules.Seed   `json:"seed,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Index   *form.Index  `json:"index,omitempty"`
+	Ledger  *form.Ledger `json:"ledger,omitempty"` // of a migration: what is applied to its database now; nil if that could not be read
+	Lost    bool         `json:"lost,omitempty"`   // the store of a data Resource, or of SecretsAre the sealed values, were found to be gone
 
 	Token  *Token           `json:"token,omitempty"`
 	Used   map[string]int64 `json:"used,omitempty"` // of UseTokens: by id, Unix ms

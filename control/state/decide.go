@@ -82,7 +82,7 @@ func (s *State) decideCreate(c *Command) decision {
 		return d
 	}
 	driver := s.drivers[c.Form]
-	if driver == nil || c.Withheld && driver.Store != "" {
+	if driver == nil || c.Withheld && driver.Capability() != "" {
 		return refusef(rules.FormUnknown, "host-api §5.1", "this Form is not implemented")
 	}
 	if v := capability(c, driver); v != nil {

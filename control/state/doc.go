@@ -13,6 +13,8 @@
 //	render.go    rule 9: which renderings a change can touch; put, the only place that moves revision
 //	represent.go the served representation of a Resource
 //	view.go      what a plan is made from: the state at one instant, and what changed since the last look
+//	runs.go      matches of cron triggers on record
+//	ledger.go    what is applied to databases
 //	facades.go   the facade sets that the program carries (worker-version §9)
 //	access.go    tokens, roles, Spaces
 //	sweep.go     retention

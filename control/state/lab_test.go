@@ -105,6 +105,8 @@ func (l *lab) end(op *Operation, ok bool, index *form.Index) Outcome {
 	c := &Command{Kind: EndOperation, At: l.now, Operation: op.ID, OK: ok, Index: index}
 	if !ok {
 		c.Effect, c.Seed, c.Message = EffectNone, rules.ArtifactInvalid, "no"
+	} else if r := l.s.Resource(op.Resource); r != nil && r.Driver().Role == rules.Migration {
+		c.Ledger = &form.Ledger{Entries: l.s.Resource(r.Parsed().MigrationSet).Index.Entries()}
 	}
 	return l.s.Apply(c)
 }

@@ -54,6 +54,7 @@ type Resource struct {
 	Exports []string       `json:"exports,omitempty"` // of a version: handlers that its main module exports
 	Index   *form.Index    `json:"index,omitempty"`   // of an artifact: verified and kept
 	Active  []rules.Weight `json:"active,omitempty"`  // of a deployment: the distribution in force
+	Target  []form.Entry   `json:"target,omitempty"`  // of a migration: its set, once its database's ledger was verified
 	Pins    []Pin          `json:"pins,omitempty"`
 	Secrets *Secrets       `json:"secrets,omitempty"` // private inputs, sealed; nil if there are none
 

@@ -17,7 +17,13 @@ func (s *State) render(at int64, r *Resource) (plan bool) {
 	set := map[string]bool{r.UID: true}
 	s.affected(r, set)
 	s.renderAll(at, set)
-	return r.driver.Role != rules.Artifact || len(set) > 1
+	switch r.driver.Role {
+	case rules.Artifact:
+		return len(set) > 1
+	case rules.Migration:
+		return false
+	}
+	return true
 }
 
 // renderAll renders the live Resources of the set again, in ascending order of UID.
@@ -65,6 +71,7 @@ func (s *State) affected(r *Resource, set map[string]bool) {
 				s.affected(s.get(uid), set)
 			}
 		}
+		s.add(set, s.sources(r.UID, rules.Migration, form.UseMigrations))
 	case rules.Data:
 		for _, uid := range s.sources(r.UID, rules.Version, form.UseData) {
 			set[uid] = true
@@ -73,6 +80,9 @@ func (s *State) affected(r *Resource, set map[string]bool) {
 		for _, use := range [...]form.Use{form.UseQueue, form.UseDeadLetter} {
 			s.add(set, s.sources(r.UID, rules.Attachment, use))
 		}
+		s.add(set, s.sources(r.UID, rules.Migration, form.UseDatabase))
+	case rules.Migration:
+		s.add(set, s.sources(r.spec.Database, rules.Migration, form.UseDatabase)) // the ledger may have grown past theirs
 	case rules.Version:
 		for _, uid := range s.sources(r.UID, rules.Deployment, form.UseWeight) {
 			set[uid] = true
@@ -125,7 +135,7 @@ func (s *State) routeOwner(host string) (owner string) {
 // moves, and observedAt with a rendering.
 func (s *State) put(at int64, cur *Resource, seen aggregates) {
 	r := *cur
-	if r.Settled || r.Address != "" || r.spec.Hostname != "" {
+	if r.verified() || r.Address != "" || r.spec.Hostname != "" {
 		s.observe(at, &r, cur, seen)
 	}
 	sum := sha256.Sum256(Representation(&r))
@@ -149,13 +159,15 @@ func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {
 		o.Aggregate = seen.get(r.spec.Worker)
 		o.Pins = s.pinStates(r)
 		o.RouteOwner = r.spec.Hostname == "" || s.routeOwner(r.spec.Hostname) == r.UID
+	case rules.Migration:
+		o.Pins, o.Ledger, o.Target = s.pinStates(r), s.ledger(r.spec.Database), r.Target
 	case rules.Version:
 		o.Resolved = rules.Pins(s.pinStates(r)) == nil
 		o.Bundle = s.verified(r.spec.Bundle)
 	}
 	observed, output, cause := r.driver.Render(&o)
 	r.Output = output
-	if !r.Settled {
+	if !r.verified() {
 		return // never verified: nothing observed yet, but what was assigned shows
 	}
 	if !bytes.Equal(observed, cur.Observed) || !equalCause(cause, cur.Cause) {
@@ -163,5 +175,9 @@ func (s *State) observe(at int64, r, cur *Resource, seen aggregates) {
 		r.Cause, r.CauseSince = cause, at
 	}
 }
+
+// verified reports whether there is something to observe: a create or update succeeded, or one of a migration failed and told
+// what is applied.
+func (r *Resource) verified() bool { return r.Settled || r.Target != nil }
 
 func equalCause(a, b *rules.Cause) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -61,6 +61,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		s.setOperation(&next)
 		r := *old
 		r.Phase, r.Lost = Errored, r.Lost || c.Lost
+		s.migrated(&r, c)
 		s.store(&r)
 		return Outcome{Operation: &next, Plan: s.render(c.At, &r)}
 	}
@@ -78,6 +79,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		r.Secrets = op.Command.Inputs.secrets()
 		r.Secrets.keep(op.Command.Inputs)
 	}
+	s.migrated(&r, c)
 	if r.driver.Role == rules.Deployment {
 		r.Active = r.spec.Weights
 	}
@@ -92,6 +94,7 @@ func (s *State) remove(at int64, r *Resource, op *Operation) (plan bool) {
 	s.note(r.UID, r)
 	s.unlist(r)
 	s.forgetRuns(r)
+	s.ledgers.Delete(r.UID) // of a database
 	s.unpin(r)
 	s.unclaim(r)
 	s.tombs.Set(r.UID, &tombstone{Tenant: r.Tenant, Space: r.Space, Operation: op.ID})

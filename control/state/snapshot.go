@@ -23,6 +23,7 @@ type entry struct {
 	Tomb      *tombRow   `json:"tomb,omitempty"`
 	Token     *Token     `json:"token,omitempty"`
 	Runs      *runRow    `json:"runs,omitempty"`
+	Ledger    *ledgerRow `json:"ledger,omitempty"`
 	End       *int       `json:"end,omitempty"` // number of lines before it: a cut snapshot shows
 }
 
@@ -54,7 +55,7 @@ func (s *State) Freeze() *Frozen {
 	defer s.mu.Unlock()
 	t := s.tables
 	t.resources, t.operations, t.replays = t.resources.Copy(), t.operations.Copy(), t.replays.Copy()
-	t.tombs, t.tokens, t.runs = t.tombs.Copy(), t.tokens.Copy(), t.runs.Copy()
+	t.tombs, t.tokens, t.runs, t.ledgers = t.tombs.Copy(), t.tokens.Copy(), t.runs.Copy(), t.ledgers.Copy()
 	return &Frozen{t}
 }
 
@@ -77,6 +78,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	each(f.t.tombs, func(uid string, t *tombstone) bool { return put(entry{Tomb: &tombRow{uid, *t}}) })
 	each(f.t.tokens, func(_ string, t *Token) bool { return put(entry{Token: t}) })
 	each(f.t.runs, func(_ string, row *runRow) bool { return put(entry{Runs: row}) })
+	each(f.t.ledgers, func(_ string, row *ledgerRow) bool { return put(entry{Ledger: row}) })
 	n := lines
 	put(entry{End: &n})
 	return buf.Flush()
@@ -133,6 +135,8 @@ func (s *State) load(e *entry) error {
 		s.addToken(e.Token)
 	case e.Runs != nil:
 		s.runs.Load(e.Runs.Trigger, e.Runs)
+	case e.Ledger != nil:
+		s.ledgers.Load(e.Ledger.Database, e.Ledger)
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type tables struct {
 	tombs      *btree.Map[string, *tombstone] // UID
 	tokens     *btree.Map[string, *Token]     // id
 	runs       *btree.Map[string, *runRow]    // trigger UID
+	ledgers    *btree.Map[string, *ledgerRow] // database UID
 
 	names    *btree.Map[string, string] // key(tenant, space, scope, name) to UID
 	tenants  *btree.Map[string, string] // key(tenant, UID) to UID
@@ -56,7 +57,7 @@ func New(drivers form.Table) *State {
 func (t *tables) reset() {
 	*t = tables{
 		resources: new(btree.Map[string, *Resource]), operations: new(btree.Map[string, *Operation]),
-		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]), runs: new(btree.Map[string, *runRow]),
+		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]), runs: new(btree.Map[string, *runRow]), ledgers: new(btree.Map[string, *ledgerRow]),
 		names: new(btree.Map[string, string]), tenants: new(btree.Map[string, string]), claims: new(btree.Map[string, string]), listed: new(btree.Map[string, string]),
 		routes: new(btree.Map[string, string]), holders: new(btree.Map[string, Pin]), open: new(btree.Map[string, string]),
 		retained: new(btree.Map[string, string]), hashes: new(btree.Map[string, string]),

@@ -60,6 +60,8 @@ func (l *lab) full() []string {
 		l.ok(l.create(url, uid, object{}))
 	}
 	l.ok(l.create(form.StaticAssetBundleURL, "assets", artifactSpec()))
+	l.ok(l.create(form.SQLiteMigrationsURL, "set", artifactSpec()))
+	l.ok(l.create(form.MigrationURL, "mig", migration("db", "set")))
 	s := l.versionSpec(w, "fetch", "scheduled", "queue")
 	s["assets"] = object{"bundle": ref("assets"), "runWorkerFirst": true, "notFoundHandling": "single_page_application"}
 	for list, target := range map[string]string{"kvBindings": "kv", "sqliteBindings": "db", "bucketBindings": "bucket",
@@ -72,7 +74,7 @@ func (l *lab) full() []string {
 	l.ok(l.create(form.CustomDomainURL, "dom", domain(w, "a.test")))
 	l.ok(l.create(form.CronTriggerURL, "t", cron(w, "*/5 * * * *")))
 	l.ok(l.create(form.QueueConsumerURL, "c", consumer(w, "q", object{"deadLetterQueue": ref("dead")})))
-	return []string{"e", "dom", "t", "c", "d", "v", "w", "b-w", "assets", "kv", "db", "bucket", "q", "dead", "d-callee", "v-callee", "b-callee", "callee"}
+	return []string{"mig", "set", "e", "dom", "t", "c", "d", "v", "w", "b-w", "assets", "kv", "db", "bucket", "q", "dead", "d-callee", "v-callee", "b-callee", "callee"}
 }
 
 func (l *lab) reason(uid string) string {

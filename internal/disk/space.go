@@ -10,7 +10,8 @@ import (
 	"edged/internal/fault"
 )
 
-var errFull = fault.Name(fault.Unavailable, "disk_full", 16)
+// ErrFull is in the error of Space.Check.
+var ErrFull = fault.Name(fault.Unavailable, "disk_full", 16)
 
 // SpaceOptions says which disk is watched and how much of it stays free.
 type SpaceOptions struct {
@@ -63,7 +64,7 @@ func (s *Space) Check() error {
 	if s == nil || !s.full.Load() {
 		return nil
 	}
-	return errFull.Newf("disk.Check", "less than %d MiB are free on the node's disk", s.opt.Reserve>>20)
+	return ErrFull.Newf("disk.Check", "less than %d MiB are free on the node's disk", s.opt.Reserve>>20)
 }
 
 func (s *Space) look() {

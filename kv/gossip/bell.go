@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +27,7 @@ type Options struct {
 	Epoch   uint64
 	Allowed func(name string, epoch uint64) bool // may this node take part; any goroutine
 	Rang    func(Head)                           // a newer head arrived; any goroutine, must not block
-	Refused func(reason string)                  // counts: "form", "epoch", "key"
+	Refused func(r Refusal, detail string)       // something was refused; any goroutine, must not block
 	Log     *slog.Logger
 }
 
@@ -165,19 +164,4 @@ func (b *Bell) missing(peers []string) []string {
 		have[n.Address()] = true
 	}
 	return slices.DeleteFunc(slices.Clone(peers), func(p string) bool { return have[p] })
-}
-
-// logWriter sends memberlist's lines to the node's log. Packets that do not decrypt are counted.
-type logWriter struct{ opt Options }
-
-// Write implements io.Writer.
-func (w logWriter) Write(p []byte) (int, error) {
-	line := strings.TrimSpace(string(p))
-	if strings.Contains(line, "ecrypt") {
-		w.opt.Refused("key")
-		w.opt.Log.Warn("gossip that does not have the fleet's key")
-	} else {
-		w.opt.Log.Debug("gossip", "message", line)
-	}
-	return len(p), nil
 }

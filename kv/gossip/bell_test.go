@@ -1,9 +1,14 @@
 package gossip
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +43,7 @@ type ear struct {
 	*Bell
 	mu      sync.Mutex
 	heads   map[uint64]Head
-	refused map[string]int
+	refused map[Refusal]int
 }
 
 func (e *ear) head(epoch uint64) Head {
@@ -47,7 +52,7 @@ func (e *ear) head(epoch uint64) Head {
 	return e.heads[epoch]
 }
 
-func (e *ear) refusals(reason string) int {
+func (e *ear) refusals(reason Refusal) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refused[reason]
@@ -55,11 +60,11 @@ func (e *ear) refusals(reason string) int {
 
 func listen(t testing.TB, name string, epoch uint64, key string, allowed func(string, uint64) bool) *ear {
 	t.Helper()
-	e := &ear{heads: map[uint64]Head{}, refused: map[string]int{}}
+	e := &ear{heads: map[uint64]Head{}, refused: map[Refusal]int{}}
 	b, err := Open(Options{Bind: "127.0.0.1:0", KeyFile: key, Tick: 5 * time.Millisecond, Name: name, Epoch: epoch, Allowed: allowed,
 		Log:     slog.New(slog.DiscardHandler),
 		Rang:    func(h Head) { e.mu.Lock(); e.heads[h.Epoch] = h; e.mu.Unlock() },
-		Refused: func(r string) { e.mu.Lock(); e.refused[r]++; e.mu.Unlock() }})
+		Refused: func(r Refusal, _ string) { e.mu.Lock(); e.refused[r]++; e.mu.Unlock() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,16 +110,56 @@ func TestBell(t *testing.T) {
 	stranger.SetPeers([]string{a.Addr()})
 	old := listen(t, "b", 9, key, func(string, uint64) bool { return true }) // a member's name under another epoch
 	old.SetPeers([]string{a.Addr()})
-	eventually(t, "both are refused", func() bool { return a.refusals("epoch") >= 2 })
+	eventually(t, "both are refused", func() bool { return a.refusals(Stranger) >= 2 })
 	keyless := listen(t, "c", 3, keyFile(t, 3), members)
 	keyless.SetPeers([]string{a.Addr()})
-	eventually(t, "the wrong key is noticed", func() bool { return a.refusals("key") >= 1 })
+	eventually(t, "the wrong key is noticed", func() bool { return a.refusals(Key) >= 1 })
 	stranger.Ring(Head{Seq: 1})
 	a.Ring(Head{Seq: 51, Ms: 8})
 	eventually(t, "members go on", func() bool { return b.head(1).Seq == 51 && c.head(1).Seq == 51 })
 	if b.head(4).Seq != 0 || a.Nodes() != 3 {
 		t.Errorf("a stranger takes part: %v, %d nodes", b.head(4), a.Nodes())
 	}
+}
+
+// Whatever a network sends is refused and counted, packets and streams alike, and the bell goes on. This also holds that the words
+// are known in which memberlist says so.
+func TestGarbageIsCounted(t *testing.T) {
+	a := listen(t, "a", 1, keyFile(t, 1), members)
+	b := listen(t, "b", 2, keyFile(t, 1), members)
+	keys := func() int { return a.refusals(Key) }
+	random := make([]byte, 900)
+	rand.NewChaCha8([32]byte{}).Read(random)
+	sealed := func(version byte) []byte { return append([]byte{version}, random...) } // as the wrong key would seal it
+	for _, p := range [][]byte{{0}, {255}, random[:30], random, sealed(0), sealed(1), bytes.Repeat([]byte{0}, 1400)} {
+		for _, network := range []string{"udp", "tcp"} {
+			was := keys()
+			c, err := net.Dial(network, a.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			frame := p
+			if network == "tcp" { // the length that a sealed stream begins with
+				frame = append(binary.BigEndian.AppendUint32([]byte{10}, uint32(len(p))), p...)
+			}
+			c.Write(frame)
+			eventually(t, fmt.Sprintf("%s of %d bytes from %x is counted", network, len(p), p[:1]), func() bool { return keys() > was })
+			c.Close()
+		}
+	}
+	for network, p := range map[string][]byte{"tcp": random, "tcp4": {10, 255, 255, 255, 255}, "udp": {244, 1, 'x', 1, 2}, "udp4": {244, 9, 'x'}} {
+		// A stream that is not sealed, one that is longer than it may be, and packets for another fleet.
+		was := keys()
+		c, err := net.Dial(network, a.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Write(p)
+		eventually(t, fmt.Sprintf("%s of %x is counted", network, p[:3]), func() bool { return keys() > was })
+		c.Close()
+	}
+	b.SetPeers([]string{a.Addr()})
+	eventually(t, "members go on", func() bool { return a.Nodes() == 2 && b.Nodes() == 2 })
 }
 
 func TestKeyFile(t *testing.T) {

@@ -5,6 +5,7 @@
 //	key.go    the key file
 //	head.go   what is rung, and its encoding (fuzzed)
 //	guard.go  who may take part: names with epochs that the store knows
+//	log.go    what is refused, and memberlist's log
 //
 // Invariants: every packet is encrypted and authenticated with the fleet's key. A node whose name and epoch are not allowed is
 // refused. Nothing that arrives costs more than its own bytes. Losing every packet costs latency only.

@@ -17,16 +17,18 @@ type guard struct {
 // allowed reports whether a node may take part: this very node, or one whose name and epoch the store knows.
 func (g *guard) allowed(n *memberlist.Node) error {
 	if len(n.Meta) != 8 {
-		g.opt.Refused("form")
-		return fmt.Errorf("node %q does not tell its epoch", n.Name)
+		err := fmt.Errorf("node %.64q does not tell its epoch", n.Name)
+		g.opt.Refused(Form, err.Error())
+		return err
 	}
 	epoch := binary.BigEndian.Uint64(n.Meta)
 	switch {
 	case n.Name == g.opt.Name && epoch == g.opt.Epoch, g.opt.Allowed(n.Name, epoch):
 		return nil
 	}
-	g.opt.Refused("epoch")
-	return fmt.Errorf("node %q with epoch %016x is not a member", n.Name, epoch)
+	err := fmt.Errorf("node %.64q with epoch %016x is not a member", n.Name, epoch)
+	g.opt.Refused(Stranger, err.Error())
+	return err
 }
 
 // NotifyAlive implements memberlist.AliveDelegate.
@@ -39,7 +41,7 @@ func (g *guard) NodeMeta(int) []byte { return g.meta }
 func (g *guard) NotifyMsg(b []byte) {
 	h, err := parseHead(b)
 	if err != nil {
-		g.opt.Refused("form")
+		g.opt.Refused(Form, err.Error())
 		return
 	}
 	if h.Epoch == g.opt.Epoch || !g.bell.ready.Load() || !g.bell.newer(h) {

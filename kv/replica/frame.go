@@ -24,7 +24,10 @@ const (
 	MaxChunkBytes   = 1 << 20
 )
 
-var errFrame = errors.New("frame is malformed")
+// ErrMalformed is in the error of whatever cannot be read: frames, records, vectors.
+var ErrMalformed = errors.New("malformed")
+
+var errFrame = fmt.Errorf("frame is %w", ErrMalformed)
 
 // Change is one record with its place: what a feed carries.
 type Change struct {

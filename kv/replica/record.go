@@ -2,7 +2,7 @@ package replica
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 )
 
 // The sizes that the contract fixes (kv §3) and those that follow from them.
@@ -28,7 +28,7 @@ const (
 	flagsEnd
 )
 
-var errRecord = errors.New("record is malformed")
+var errRecord = fmt.Errorf("record is %w", ErrMalformed)
 
 // Record is what a store holds for one key. Its slices belong to whoever made the record.
 type Record struct {

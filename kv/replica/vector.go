@@ -2,7 +2,7 @@ package replica
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,7 +12,7 @@ import (
 // MaxOrigins bounds a vector: disks that ever belonged to one fleet.
 const MaxOrigins = 4096
 
-var errVector = errors.New("vector is malformed")
+var errVector = fmt.Errorf("vector is %w", ErrMalformed)
 
 // Vector says, per origin, up to which sequence number everything that origin wrote is here or dominated by what is here.
 type Vector map[Origin]uint64

@@ -25,7 +25,7 @@ func TestGlobals(t *testing.T) {
 		{`return ('AbortController AbortSignal Blob ByteLengthQueuingStrategy CompressionStream CountQueuingStrategy Crypto CryptoKey CustomEvent DecompressionStream DOMException ErrorEvent Event EventTarget File FormData Headers ' +
 			'MessageChannel MessageEvent MessagePort PromiseRejectionEvent ReadableByteStreamController ReadableStream ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableStreamDefaultController ReadableStreamDefaultReader ' +
 			'Request Response SubtleCrypto TextDecoder TextDecoderStream TextEncoder TextEncoderStream TransformStream TransformStreamDefaultController URL URLPattern URLSearchParams WebAssembly WritableStream WritableStreamDefaultController ' +
-			'WritableStreamDefaultWriter atob btoa clearInterval clearTimeout console crypto fetch navigator onerror onrejectionhandled onunhandledrejection performance queueMicrotask reportError self setInterval setTimeout structuredClone')
+			'WritableStreamDefaultWriter FileReader ProgressEvent QuotaExceededError atob btoa clearInterval clearTimeout console crypto fetch navigator onerror onrejectionhandled onunhandledrejection performance queueMicrotask reportError self setInterval setTimeout structuredClone')
 			.split(' ').filter((name) => !(name in globalThis) && name !== 'CryptoKey').join()`, "WebAssembly"},
 		{`return [Request, Response, Headers, URL, URLSearchParams, TextEncoder, TextDecoder, Crypto, SubtleCrypto].filter((C) => {
 			const own = Object.getOwnPropertyDescriptor(globalThis, C.name), prototype = Object.getOwnPropertyDescriptor(C, 'prototype');

@@ -1,9 +1,9 @@
 // Headers: one flat list of lower-case names and values, which for an incoming request stays packed text until the
-// first look. Guards: only `immutable` is kept. The lists of forbidden names protect a browser's user from a page; here
-// the page is the program, and a worker must be able to set cookies and any other field.
+// first look. Guards: only `immutable` and `request-no-cors` (next file) are kept. The lists of forbidden names protect a
+// browser's user from a page; here the page is the program, and a worker must be able to set cookies and any other field.
 
 const headersSlot = coreSlot('list'); // an array, or the packed text
-const headersFrozen = coreSlot('immutable'); // false unless set
+const headersFrozen = coreSlot('guard'); // false, true for immutable, or headersNoCors
 const headersSorted = coreSlot('sorted'); // what iteration shows; null if not known
 
 const headersToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -189,13 +189,13 @@ function headersFillPairs(list, init, method) {
 
 // Makes a Headers without running the constructor: slot is a list that it now owns, or packed text.
 function headersMake(slot, frozen) {
-  return frozen ? { __proto__: headersPrototype, [headersSlot]: slot, [headersFrozen]: true } : { __proto__: headersPrototype, [headersSlot]: slot };
+  return frozen ? { __proto__: headersPrototype, [headersSlot]: slot, [headersFrozen]: frozen } : { __proto__: headersPrototype, [headersSlot]: slot };
 }
 
 // The list, to be changed.
 function headersWritable(headers, what) {
   const list = headersList(headers);
-  if (headers[headersFrozen]) throw new TypeError(`Headers.${what}: these headers are immutable`);
+  if (headers[headersFrozen] === true) throw new TypeError(`Headers.${what}: these headers are immutable`);
   if (headers[headersSorted] !== null) headers[headersSorted] = null;
   return list;
 }
@@ -209,13 +209,16 @@ class Headers {
     if (args.length < 2) webArguments(args.length, 2, 'Headers.append');
     const name = headersName(args[0]);
     const value = headersValue(args[1]);
-    headersWritable(this, 'append').push(name, value);
+    const list = headersWritable(this, 'append');
+    if (this[headersFrozen] === false) list.push(name, value);
+    else guardAppend(list, name, value);
   }
 
   delete(...args) {
     if (args.length < 1) webArguments(args.length, 1, 'Headers.delete');
     const name = headersName(args[0]);
-    headersRemove(headersWritable(this, 'delete'), name, 0);
+    const list = headersWritable(this, 'delete');
+    if (this[headersFrozen] === false || guardNames.includes(name)) headersRemove(list, name, 0);
   }
 
   get(...args) {
@@ -241,7 +244,8 @@ class Headers {
     if (args.length < 2) webArguments(args.length, 2, 'Headers.set');
     const name = headersName(args[0]);
     const value = headersValue(args[1]);
-    headersSet(headersWritable(this, 'set'), name, value);
+    const list = headersWritable(this, 'set');
+    if (this[headersFrozen] === false || guardSafe(name, value)) headersSet(list, name, value);
   }
 }
 

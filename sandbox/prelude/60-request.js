@@ -120,7 +120,10 @@ function requestBody(request, read, from) {
       if (request[requestRest].keepalive) throw new TypeError('Request: a stream as body is not allowed with keepalive');
     }
     const list = request[requestHeaders][headersSlot];
-    if (type !== null && headersFind(list, 'content-type', 0) < 0) list.push('content-type', type);
+    if (type !== null && headersFind(list, 'content-type', 0) < 0) {
+      if (request[requestRest].mode === 'no-cors') guardAppend(list, 'content-type', type);
+      else list.push('content-type', type);
+    }
   } else if (inherited) {
     if (bodyUnusable(from)) throw new TypeError('Request: the body of the given request was already read or is locked');
     bodyMove(from, request);
@@ -138,7 +141,8 @@ class Request {
     const method = read.method !== undefined ? requestCheckMethod(read.method) : from === undefined ? 'GET' : from[requestMethod];
     const source = requestOwnSignal(read, from);
     const list = read.headers !== undefined ? headersFill(read.headers) : from === undefined ? [] : headersList(requestHeadersOf(from)).slice();
-    const state = [method, headersMake(list, false), bodyNull, null, url, null, false, null, rest];
+    const headers = rest.mode === 'no-cors' ? headersMake(guardFilter(list), headersNoCors) : headersMake(list, false);
+    const state = [method, headers, bodyNull, null, url, null, false, null, rest];
     requestBody(state, read, from);
     if (source !== null) state[requestSignal] = signalAny([source]);
     this[fetchSlot] = state;

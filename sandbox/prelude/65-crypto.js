@@ -24,7 +24,7 @@ class Crypto {
     const kind = idlArrayKind(array);
     if (!cryptoIntegers.includes(kind)) throw new DOMException('The array is not one of integers', 'TypeMismatchError');
     const size = coreApply(idlArrayBytes, array, []);
-    if (size > cryptoMostRandom) throw new DOMException(`${size} random bytes were asked for; the most is ${cryptoMostRandom}`, 'QuotaExceededError');
+    if (size > cryptoMostRandom) throw new QuotaExceededError(`${size} random bytes were asked for; the most is ${cryptoMostRandom}`);
     if (size > 0) host.randomFill(idlBytes(array));
     return array;
   }

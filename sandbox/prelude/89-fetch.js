@@ -25,10 +25,11 @@ function exchangeBody(state) {
 function exchangeSend(input, init, begin, flags) {
   const state = new Request(input, init)[fetchSlot];
   const mine = invocation;
-  if (mine === null) throw new TypeError('requests can be sent only while a handler runs');
   const signal = state[requestSignal];
   const abort = signal === null ? null : signal[kSignal];
   if (abort !== null && abort.aborted) throw abort.reason;
+  if (flags === responseIsBasic && requestHref(state).startsWith('data:')) return coreResolve(dataFetch(state));
+  if (mine === null) throw new TypeError('requests can be sent only while a handler runs');
   const body = exchangeBody(state);
   const number = begin(state[requestMethod], requestHref(state), headersPack(headersList(requestHeadersOf(state))), body[0], body[1], body[2], state[requestRest].redirect);
   return new CorePromise((resolve, reject) => {
@@ -94,7 +95,7 @@ idlGlobal('fetch', {
     try {
       webArguments(arguments.length, 1, 'fetch');
       return exchangeSend(input, init, (method, url, headers, kind, body, length, redirect) => {
-        if (!url.startsWith('http:') && !url.startsWith('https:')) throw new TypeError('fetch failed: the URL is neither http nor https');
+        if (!url.startsWith('http:') && !url.startsWith('https:')) throw new TypeError('fetch failed: the URL is none of http, https and data');
         return host.outboundFetch(redirect, method, url, headers, kind, body, length);
       }, responseIsBasic);
     } catch (failure) {

@@ -28,7 +28,8 @@ func example(t *testing.T, name string) string {
 // Every example, deployed to a real node and driven over sockets; then again after an orderly restart, and after kill -9.
 func TestExamples(t *testing.T) {
 	for name, drive := range map[string]func(*testing.T, *node, string){
-		"hello": driveHello, "hono-api": driveHono, "spa": driveSPA, "stream-echo": driveStreams, "guestbook": driveGuestbook,
+		"guestbook": driveGuestbook, "hello": driveHello, "hono-api": driveHono, "libraries": driveLibraries, "react-ssr": driveReact, "spa": driveSPA,
+		"stream-echo": driveStreams,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
