@@ -46,7 +46,13 @@ func TestOperateKV(t *testing.T) {
 	n.prints("[\n  \"a/b\\n\"\n]\n", "kv", "list", "cache", "--limit", "1", "--json")
 	n.prints("deleted \"big\"\n", "kv", "delete", "cache", "big")
 	n.refused("the key has no value", "kv", "get", "cache", "big")
-	n.prints("the node runs alone: there are no replicas that could be behind\n", "kv", "lag")
+	if out := n.edged("kv", "lag"); !strings.HasPrefix(out, "the node runs alone: there is nothing to be behind\n\nNAMESPACE") || !strings.Contains(out, cache) {
+		t.Errorf("lag\n%s", out)
+	}
+	at := strings.TrimSpace(n.edged("kv", "position"))
+	n.prints("reached "+at+"\n", "kv", "wait", "--until", at)
+	n.refused("the time for it is over", "kv", "wait", "--until", at+"0", "--timeout", "100ms")
+	n.refused("until must be a position", "kv", "wait", "--until", "x")
 	n.refused(`no EdgeKVNamespace "tasks"`, "kv", "list", "tasks")
 	n.refused("is no Resource of the Form", "kv", "list", n.uidOf("AtLeastOnceQueue/0.2.0"), "--uid")
 	n.refused("invalid_key", "kv", "put", "cache", "", "x")
