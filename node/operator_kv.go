@@ -25,7 +25,9 @@ func (n *Node) kvRoom() operator.Room {
 		route("entry", "GET", "namespaces/{uid}/entry", kvEntry, "key"),
 		put,
 		route("delete", "DELETE", "namespaces/{uid}/value", kvDelete, "key"),
-		{Name: "lag", Method: "GET", Path: "lag", Serve: n.kvLag},
+		{Name: "lag", Method: "GET", Path: "lag", Whole: true, Serve: n.kvLag},
+		{Name: "position", Method: "GET", Path: "position", Whole: true, Serve: n.kvPosition},
+		{Name: "wait", Method: "GET", Path: "wait", Query: []string{"until"}, Whole: true, Serve: n.kvWait},
 		{Name: "backup", Method: "GET", Path: "backup", Whole: true, Changes: true, Serve: n.kvBackup}, // changes nothing, but leaves a record
 	}}
 }
@@ -109,15 +111,6 @@ func kvDelete(c *operator.Call, ns *kv.Namespace) error {
 		return err
 	}
 	return c.JSON(struct{}{})
-}
-
-// kvLag says how far the replicas of other members are behind: a node without members has none.
-func (n *Node) kvLag(c *operator.Call) error {
-	members := len(n.stores.kv.Members())
-	return c.JSON(struct {
-		Alone   bool `json:"alone"`
-		Members int  `json:"members"` // besides this node
-	}{members == 0, members})
 }
 
 func (n *Node) kvBackup(c *operator.Call) error {

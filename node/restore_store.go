@@ -12,12 +12,13 @@ import (
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/objects"
 	"edged/queue"
 	"edged/sqlstore"
 )
 
 // StoreRooms are the rooms whose backups RestoreStore takes.
-var StoreRooms = []string{"kv", "sql", "queue"}
+var StoreRooms = []string{"kv", "sql", "queue", "objects"}
 
 // RestoreStore puts what a room of workers' data keeps back from a backup, while no node uses the data directory. The room's
 // folder must not be there: what a node keeps is never replaced in silence. The Resources come with the control room's own
@@ -57,6 +58,8 @@ func RestoreStore(ctx context.Context, dataDir, room string, backup io.Reader, l
 		made = archive // the store takes a new epoch when it finds its own marker
 	case "queue":
 		err = queue.Restore(ctx, archive, made)
+	case "objects":
+		err = objects.Restore(ctx, archive, made)
 	case "sql":
 		err = restoreDatabases(ctx, archive, made, log)
 	default:

@@ -21,7 +21,7 @@ var backupText = []struct{ room, short, long string }{
 		"Save everything that the control room keeps, as it is at this instant, while the node serves: Resources, Operations, tokens, sealed\n" +
 			"secrets, artifacts and the local CA. A directory gets a file named after the time. What is secret is sealed with the node key\n" +
 			"(DATA/node.key), which is not in the backup: keep a copy of it elsewhere, or the backup cannot be restored.\n\n" +
-			"What workers keep is saved room by room: edged backup kv, sql and queue. Save the control room first: data that has no Resource is\n" +
+			"What workers keep is saved room by room: edged backup kv, sql, queue and objects. Save the control room first: data that has no Resource is\n" +
 			"only unused, a Resource whose data is missing is broken."},
 	{"kv", "save all key-value namespaces while the node serves",
 		"Save all key-value namespaces as they are at one instant, while the node serves. Restored, the store is a new member with a new epoch."},
@@ -30,6 +30,8 @@ var backupText = []struct{ room, short, long string }{
 			"databases may be in one and not in the other."},
 	{"queue", "save all queues while the node serves",
 		"Save all queues as they are at one instant, while the node serves. Messages that are settled afterwards come again after a restore."},
+	{"objects", "save all object buckets while the node serves",
+		"Save all object buckets as they are at one instant, while the node serves. Uploads that are open then are open after a restore."},
 }
 
 func newBackupCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -23,7 +24,7 @@ import (
 func clientCommands() []*cobra.Command {
 	return []*cobra.Command{newDeployCommand(), newWeightsCommand(), newRollbackCommand(), newDeleteCommand(), newResourcesCommand(),
 		newTokensCommand(), newStatusCommand(), newAuditCommand(), newSecretsCommand(), newCronCommand(), newKVCommand(), newSQLCommand(),
-		newQueueCommand(), newBackupCommand()}
+		newQueueCommand(), newObjectsCommand(), newBackupCommand()}
 }
 
 // target is how a client command finds its node, and how it prints.
@@ -99,6 +100,15 @@ func printJSON(cmd *cobra.Command, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// say prints a document, or a line for people.
+func (t *target) say(cmd *cobra.Command, doc any, format string, args ...any) error {
+	if t.json {
+		return printJSON(cmd, doc)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	return err
 }
 
 // told is an error in words for people; the error itself stays to be asked.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"edged/control/client"
 	"edged/control/form"
 	"edged/control/operator"
 )
@@ -24,7 +23,7 @@ func newKVCommand() *cobra.Command {
 		Long: "Read and write what workers keep in key-value namespaces. NAMESPACE is the name of an EdgeKVNamespace in a Space, or a UID with\n" +
 			"--uid. The token needs the role operator; every change leaves an audit record, without key and value.",
 	}
-	cmd.AddCommand(newKVGet(), newKVPut(), newKVList(), newKVDelete(), newKVLag())
+	cmd.AddCommand(newKVGet(), newKVPut(), newKVList(), newKVDelete(), newKVLag(), newKVPosition(), newKVWait())
 	return cmd
 }
 
@@ -218,38 +217,4 @@ func printable(text string) string {
 		return text
 	}
 	return quoted
-}
-
-func newKVLag() *cobra.Command {
-	var t target
-	cmd := &cobra.Command{Use: "lag", Short: "how far the replicas of other nodes are behind", Args: cobra.NoArgs}
-	t.flags(cmd.Flags())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := t.connect(cmd)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		var lag struct {
-			Alone   bool `json:"alone"`
-			Members int  `json:"members"`
-		}
-		if err := c.Ask(cmd.Context(), client.Call{Method: "GET", Path: "kv/lag"}, &lag); err != nil {
-			return explain(err)
-		}
-		if lag.Alone {
-			return t.say(cmd, lag, "the node runs alone: there are no replicas that could be behind")
-		}
-		return t.say(cmd, lag, "the node has %d other members", lag.Members)
-	}
-	return cmd
-}
-
-// say prints a document, or a line for people.
-func (t *target) say(cmd *cobra.Command, doc any, format string, args ...any) error {
-	if t.json {
-		return printJSON(cmd, doc)
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
-	return err
 }

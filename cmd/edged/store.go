@@ -16,6 +16,7 @@ import (
 type storeTarget struct {
 	target
 	form  string // its Form
+	or    string // another Form that is as good; "" for none
 	path  string // of the room's calls about one, like kv/namespaces
 	space string
 	byUID bool
@@ -57,7 +58,7 @@ func (t *storeTarget) resolve(ctx context.Context, c *client.Client, name string
 	if err != nil {
 		return "", err
 	}
-	if !ok || r.Form != t.form {
+	if !ok || r.Form != t.form && r.Form != t.or {
 		return "", fmt.Errorf("there is no %s %q in Space %q", deploy.Kind(t.form), name, t.space)
 	}
 	return r.UID, nil

@@ -65,6 +65,18 @@ func (c *Client) Send(ctx context.Context, in Call, body io.Reader, size int64) 
 	return c.transfer(ctx, in, body, size, "application/octet-stream", io.Discard, maxDocument)
 }
 
+// SendFor is Send that decodes the document that the call is answered with into out.
+func (c *Client) SendFor(ctx context.Context, in Call, body io.Reader, size int64, out any) error {
+	var answer bytes.Buffer
+	if err := c.transfer(ctx, in, body, size, "application/octet-stream", &answer, maxDocument); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer.Bytes(), out); err != nil {
+		return fault.Wrap(fault.Internal, "client.SendFor", errors.Join(errors.New("the answer is not the document expected"), err))
+	}
+	return nil
+}
+
 // transfer makes one attempt at a call; limit bounds the answer, -1 does not.
 func (c *Client) transfer(ctx context.Context, in Call, body io.Reader, size int64, mediaType string, w io.Writer, limit int64) error {
 	op := "client." + in.Method

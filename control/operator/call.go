@@ -140,6 +140,9 @@ func (c *Call) JSON(doc any) error {
 	return nil
 }
 
+// Header sets a header of the answer, before that has begun.
+func (c *Call) Header(name, value string) { c.w.Header().Set(name, value) }
+
 // Stream begins an answer of any length; what is written to it is sent. An error after that cuts the connection. Writes
 // fail when the client does not take a piece for too long.
 func (c *Call) Stream(mediaType string) io.Writer {
@@ -150,7 +153,9 @@ func (c *Call) Stream(mediaType string) io.Writer {
 }
 
 // StreamLater is Stream that begins with the first byte: until then an error is answered as one.
-func (c *Call) StreamLater(mediaType string) io.Writer { return &lateWriter{c: c, mediaType: mediaType} }
+func (c *Call) StreamLater(mediaType string) io.Writer {
+	return &lateWriter{c: c, mediaType: mediaType}
+}
 
 type lateWriter struct {
 	c         *Call

@@ -11,9 +11,6 @@ import (
 	"edged/control/form"
 )
 
-// migrationApplicationURL is a Form that a node may have or not; Support tells.
-const migrationApplicationURL = "https://edge.forms.takoform.com/forms/SQLiteMigrationApplication/0.2.0/"
-
 // typeSQL is the media type of migrations (sql §7).
 const typeSQL = "application/sql"
 
@@ -98,7 +95,7 @@ func (d *deployer) migrationSteps() []*step {
 }
 
 func (d *deployer) applicationStep(b *manifest.Binding, set string) *step {
-	return &step{form: migrationApplicationURL, name: textName(d.names.worker, "migration", b.Target+" "+set), line: b.MigrationsLine,
+	return &step{form: form.MigrationURL, name: textName(d.names.worker, "migration", b.Target+" "+set), line: b.MigrationsLine,
 		uses: []string{b.Target, set}, want: func(uid func(string) string) *want {
 			w := &want{spec: struct {
 				Database ref `json:"database"`

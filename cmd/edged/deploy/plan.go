@@ -76,7 +76,6 @@ var kinds = func() map[string]string {
 	for url, d := range form.Builtin() {
 		short[url] = d.Kind
 	}
-	short[migrationApplicationURL] = "SQLiteMigrationApplication"
 	return short
 }()
 

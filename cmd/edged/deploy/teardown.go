@@ -72,7 +72,7 @@ func (w *Worker) Dependents(ctx context.Context) (*Dependents, error) {
 // artifacts adds what was made for this worker and nobody else uses.
 func (w *Worker) artifacts(ctx context.Context, out *Dependents, mine, kept map[string]bool) error {
 	for _, kind := range []struct{ form, role string }{
-		{form.WorkerBundleURL, "bundle"}, {form.StaticAssetBundleURL, "assets"}, {migrationApplicationURL, "migration"}, {form.SQLiteMigrationsURL, "migrations"},
+		{form.WorkerBundleURL, "bundle"}, {form.StaticAssetBundleURL, "assets"}, {form.MigrationURL, "migration"}, {form.SQLiteMigrationsURL, "migrations"},
 	} {
 		if err := w.each(ctx, kind.form, func(r *client.Resource) {
 			if !kept[r.UID] && (mine[r.UID] || strings.HasPrefix(r.Name, w.Name+"."+kind.role+".")) {

@@ -42,7 +42,8 @@ func driveGuestbook(t *testing.T, n *node, url string) {
 		}
 	}
 	expect(t, "wrong", n.do("POST", url+"/entries", strings.NewReader(`{}`)), 422, `{"error":"an entry has a name and a text of at most 1000 characters"}`)
-	expect(t, "title", n.get(url+"/"), 200, fmt.Sprintf("Guestbook: %d entries\n", len(after)))
+	expect(t, "title", n.get(url+"/"), 200, fmt.Sprintf("Guestbook: %d entries of 1 people\n", len(after)))
+	n.prints(fmt.Sprintf("name  n\nAda   %d\n", len(after)), "sql", "guestbook-db", "-e", "select name, count(*) as n from signatures group by name")
 	copyBook(t, n, url)
 }
 

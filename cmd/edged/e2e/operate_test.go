@@ -46,7 +46,13 @@ func TestOperateKV(t *testing.T) {
 	n.prints("[\n  \"a/b\\n\"\n]\n", "kv", "list", "cache", "--limit", "1", "--json")
 	n.prints("deleted \"big\"\n", "kv", "delete", "cache", "big")
 	n.refused("the key has no value", "kv", "get", "cache", "big")
-	n.prints("the node runs alone: there are no replicas that could be behind\n", "kv", "lag")
+	if out := n.edged("kv", "lag"); !strings.HasPrefix(out, "the node runs alone: there is nothing to be behind\n\nNAMESPACE") || !strings.Contains(out, cache) {
+		t.Errorf("lag\n%s", out)
+	}
+	at := strings.TrimSpace(n.edged("kv", "position"))
+	n.prints("reached "+at+"\n", "kv", "wait", "--until", at)
+	n.refused("the time for it is over", "kv", "wait", "--until", at+"0", "--timeout", "100ms")
+	n.refused("until must be a position", "kv", "wait", "--until", "x")
 	n.refused(`no EdgeKVNamespace "tasks"`, "kv", "list", "tasks")
 	n.refused("is no Resource of the Form", "kv", "list", n.uidOf("AtLeastOnceQueue/0.2.0"), "--uid")
 	n.refused("invalid_key", "kv", "put", "cache", "", "x")
@@ -180,6 +186,51 @@ func TestOperateQueue(t *testing.T) {
 	waiting("other", "0")
 }
 
+// objects §3 through the operators' door: bodies byte for byte, listings with folders, parts, the checksums.
+func TestOperateObjects(t *testing.T) {
+	n := start(t, t.TempDir())
+	n.made("ObjectBucket/0.3.0/", "files", object{})
+	n.made("ObjectBucket/0.2.0/", "old", object{})
+	dir := t.TempDir()
+	body := strings.Repeat("0123456789abcdef", 1<<17) // 2 MiB
+	file := filepath.Join(dir, "big.bin")
+	if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.prints("put a/big.bin\n", "objects", "put", "files", "a/", file, "--content-type", "application/x-big")
+	if out, code := runEdgedWith(t, "tiny", "objects", "put", "old", "small", "-", "--data-dir", n.dir); code != 0 || out != "put small\n" {
+		t.Errorf("put from standard input: %d %s", code, out)
+	}
+	n.prints("tiny", "objects", "get", "old", "small")
+	n.prints("-  -  a/\n", "objects", "ls", "files")
+	if out := n.edged("objects", "ls", "files", "-r"); !strings.HasPrefix(out, "2097152  ") || !strings.HasSuffix(out, "  a/big.bin\n") {
+		t.Errorf("ls -r\n%s", out)
+	}
+	copied := filepath.Join(dir, "copy")
+	n.edged("objects", "get", "files", "a/big.bin", copied)
+	if got, err := os.ReadFile(copied); err != nil || string(got) != body {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if out := n.edged("objects", "stat", "files", "a/big.bin"); !strings.Contains(out, "2097152 bytes, application/x-big, etag ") {
+		t.Errorf("stat\n%s", out)
+	}
+	if out := n.edged("objects", "stat", "files"); !strings.HasPrefix(out, "1 objects, 0 open uploads, ") {
+		t.Errorf("stat\n%s", out)
+	}
+	n.prints("read 2 objects, 2097156 bytes: 0 damaged\n", "objects", "scrub")
+	large := filepath.Join(dir, "large") // sparse: it has no bytes on disk
+	if f, err := os.Create(large); err != nil || f.Truncate(301<<20) != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	n.prints("put large\n", "objects", "put", "files", "large", large)
+	if out := n.edged("objects", "stat", "files", "large"); !strings.Contains(out, "315621376 bytes") {
+		t.Errorf("stat\n%s", out)
+	}
+	n.prints("deleted large\n", "objects", "rm", "files", "large")
+	n.refused("the key has no object", "objects", "get", "files", "large")
+	n.refused("no ObjectBucket", "objects", "ls", "gone")
+}
+
 // Backups of what workers keep, restored beside the control room's onto an empty node: the same values, rows and messages
 // under the same names; a backup of another room, half a backup, and a room that is there are refused.
 func TestBackupStores(t *testing.T) {
@@ -201,8 +252,10 @@ func TestBackupStores(t *testing.T) {
 	n.edged("kv", "put", "cache", "small", "kept")
 	n.edged("kv", "put", "cache", "big", "--file", big)
 	n.edged("sql", "import", "app", sql, "--yes")
+	n.made("ObjectBucket/0.3.0/", "files", object{})
+	n.edged("objects", "put", "files", "big", big)
 	dir := t.TempDir()
-	for _, room := range []string{"control", "kv", "sql", "queue"} {
+	for _, room := range []string{"control", "kv", "sql", "queue", "objects"} {
 		n.edged("backup", room, filepath.Join(dir, room))
 	}
 	n.edged("kv", "put", "cache", "small", "later")
@@ -227,13 +280,14 @@ func TestBackupStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore(1, "not whole", "kv", filepath.Join(dir, "half"))
-	for _, room := range []string{"kv", "sql", "queue"} {
+	for _, room := range []string{"kv", "sql", "queue", "objects"} {
 		restore(0, "restored", room, filepath.Join(dir, room))
 		restore(1, "is there", room, filepath.Join(dir, room))
 	}
 	m := start(t, fresh)
 	m.prints("kept", "kv", "get", "cache", "small")
 	m.prints(content, "kv", "get", "cache", "big")
+	m.prints(content, "objects", "get", "files", "big")
 	m.prints("a\nkept\n", "sql", "app", "-e", "select a from t")
 	if out := m.edged("queue", "peek", "tasks", "--bodies"); !strings.Contains(out, "kept") {
 		t.Errorf("the queue has\n%s", out)

@@ -13,9 +13,16 @@ interface Env {
     put(key: string, body: string, options: { contentType: string }): Promise<{ size: number }>;
     list(): Promise<{ objects: { key: string; size: number }[] }>;
   };
+  DB: {
+    execute(sql: string, params?: Value[]): Promise<{ rowsWritten: number }>;
+    query(sql: string, params?: Value[]): Promise<{ rows: Record<string, Value>[] }>;
+  };
   INBOX: { send(body: string): Promise<string> };
   GREETER: { fetch(request: Request): Promise<Response> };
 }
+
+// A value of SQL with its storage class; integers are text, so that none of their 64 bits is lost.
+interface Value { type: string; value: string }
 
 interface Entry { name: string; text: string; at: string; signature: string }
 
@@ -37,6 +44,11 @@ async function book(env: Env): Promise<Entry[]> {
   }
 }
 
+async function people(env: Env): Promise<string> {
+  const { rows } = await env.DB.query("select count(distinct name) as people from signatures");
+  return rows[0].people.value;
+}
+
 async function take(request: Request, env: Env): Promise<Response> {
   const entry = await request.json().catch(() => null);
   if (typeof entry?.name !== "string" || typeof entry?.text !== "string" || !entry.name || entry.text.length > 1000) {
@@ -53,7 +65,7 @@ export default {
     const { pathname } = new URL(request.url);
     switch (request.method + " " + pathname) {
       case "GET /":
-        return new Response(`${env.TITLE}: ${(await book(env)).length} entries\n`);
+        return new Response(`${env.TITLE}: ${(await book(env)).length} entries of ${await people(env)} people\n`);
       case "GET /entries":
         return Response.json(await book(env));
       case "POST /entries":
@@ -70,6 +82,7 @@ export default {
       const at = new Date(m.timestampMillis).toISOString();
       const { name, text } = JSON.parse(new TextDecoder().decode(m.body));
       const signature = await sign(env.SIGNING_KEY, `${name}\n${text}\n${at}`);
+      await env.DB.execute("insert into signatures values (?1, ?2) on conflict do nothing", [{ type: "text", value: m.id }, { type: "text", value: name }]);
       await env.ENTRIES.put(`${prefix}${at} ${m.id}`, JSON.stringify({ name, text, at, signature }));
     }
   },

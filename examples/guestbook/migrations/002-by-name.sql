@@ -1,0 +1,1 @@
+CREATE INDEX signatures_by_name ON signatures (name);
