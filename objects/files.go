@@ -170,7 +170,7 @@ func (f *namedFiles) copyTo(i id, root string) error {
 // namedDraft is a draft with a temporary name.
 type namedDraft struct {
 	file vfs.File
-	name string
+	name string // "" once it has that of a body
 	of   *namedFiles
 }
 
@@ -180,10 +180,20 @@ func (d *namedDraft) early(int64, int64) {}
 
 func (d *namedDraft) sync() error { return d.file.Sync() }
 
-func (d *namedDraft) link(i id) error { return d.of.fs.Link(d.name, d.of.path(d.of.root, i)) }
+func (d *namedDraft) link(i id) error {
+	err := d.of.fs.Rename(d.name, d.of.path(d.of.root, i))
+	if err == nil {
+		d.name = ""
+	}
+	return err
+}
 
 func (d *namedDraft) Close() error {
-	return errors.Join(d.file.Close(), d.of.fs.Remove(d.name))
+	err := d.file.Close()
+	if d.name != "" {
+		err = errors.Join(err, d.of.fs.Remove(d.name))
+	}
+	return err
 }
 
 // asFile returns the operating system's file behind a source, nil if there is none.

@@ -167,12 +167,12 @@ func (in *intake) append(d draft, l limits, n int, early int64) (int64, error) {
 		in.k.pending.Add(-int64(n))
 		return early, err
 	}
+	in.count(p) // from here on, release gives back what was added to pending
 	_, err := d.Write(p)
-	if end := in.size + int64(n); end <= earlyPieces || end-early >= earlyBytes {
-		d.early(early, end-early)
-		early = end
+	if in.size <= earlyPieces || in.size-early >= earlyBytes {
+		d.early(early, in.size-early)
+		early = in.size
 	}
-	in.count(p) // also what is subtracted from pending
 	return early, unavailable(l.op, err)
 }
 
