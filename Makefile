@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples sim test-net bench clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -7,6 +7,7 @@ commit  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 ldflags := -s -w -X main.version=$(version) -X main.commit=$(commit)
 staticcheck := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 fuzztime ?= 3s
+seeds ?= 5000
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -52,6 +53,12 @@ fuzz: engine
 
 benchmarks: engine
 	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null
+
+sim: ## thousands of seeds of the replication simulation; seeds=5000
+	go test ./kv -run 'TestSimulation$$' -count=1 -timeout 2h -sim.seeds $(seeds)
+
+test-net: ## stores in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes two minutes
+	EDGED_TEST_NET=1 go test ./kv/nettest -run TestNetwork -count=1 -timeout 10m -v
 
 # The examples' npm packages and built sites: the tests deploy every example.
 examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard examples/*/package-lock.json))
