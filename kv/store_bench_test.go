@@ -18,6 +18,7 @@ func inParallel(b *testing.B, op func(i uint64) error) {
 	b.ReportAllocs()
 	b.SetParallelism(benchClients / 2) // times GOMAXPROCS, which is 2 on the machine of the targets
 	var n atomic.Uint64
+	before := cpuTime(b)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			if err := op(n.Add(1)); err != nil {
@@ -26,6 +27,7 @@ func inParallel(b *testing.B, op func(i uint64) error) {
 			}
 		}
 	})
+	b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
 // perOp returns the time of one operation of a benchmark that is over.
