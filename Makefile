@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench wpt test262 clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench wpt test262 sqllogictest sim test-net clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -7,6 +7,7 @@ commit  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 ldflags := -s -w -X main.version=$(version) -X main.commit=$(commit)
 staticcheck := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 fuzztime ?= 3s
+seeds ?= 5000
 
 help: ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -53,6 +54,12 @@ fuzz: engine
 benchmarks: engine
 	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null
 
+sim: ## thousands of seeds of the replication simulation; seeds=5000
+	go test ./kv -run 'TestSimulation$$' -count=1 -timeout 2h -sim.seeds $(seeds)
+
+test-net: ## stores in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes two minutes
+	EDGED_TEST_NET=1 go test ./kv/nettest -run TestNetwork -count=1 -timeout 10m -v
+
 # The examples' npm packages and built sites: the tests deploy every example.
 examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard examples/*/package-lock.json))
 
@@ -70,6 +77,10 @@ wpt: engine ## run the web platform tests from a local copy, WPT_DIR=…; ARGS a
 test262: engine ## run test262 from a local copy, TEST262_DIR=…; ARGS are more flags (-every 40 -json FILE -v)
 	@test -n "$(TEST262_DIR)" || { echo "name a copy of test262: make test262 TEST262_DIR=…"; exit 1; }
 	go run ./conformance $(ARGS) test262 "$(TEST262_DIR)"
+
+sqllogictest: ## run SQLite's sqllogictest corpus from a local copy through the SQL binding's door, SLT_DIR=…
+	@test -n "$(SLT_DIR)" || { echo "name a copy of the corpus: make sqllogictest SLT_DIR=…"; exit 1; }
+	SLT_DIR="$(SLT_DIR)" go test -count=1 -run TestSQLLogic -v -timeout 2h ./sqlstore
 
 clean: ## remove what was built (not ./data)
 	rm -rf bin sandbox/engine/npm/node_modules examples/*/node_modules examples/*/dist
