@@ -62,7 +62,7 @@ func firstRequests(addr string, hosts []string) (first, second []float64, err er
 	for _, host := range hosts {
 		for _, into := range []*[]float64{&first, &second} {
 			began := time.Now()
-			if _, err := request(c, host, buf); err != nil {
+			if _, err := request(c, host, "/", buf); err != nil {
 				return nil, nil, err
 			}
 			*into = append(*into, float64(time.Since(began))/float64(time.Millisecond))

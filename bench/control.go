@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +39,7 @@ func benchControl(ctx context.Context, cfg config, r *report) error {
 	r.line("  a page of 100 of a list                          %8.2f ms at the start, %.2f ms at the end", many.firstPage, many.lastPage)
 	r.target("one change among many / among few", many.change/few.change, 2, true, "")
 	r.target("last page / first page", many.lastPage/many.firstPage, 2, true, "")
-	host, err := f.lastHost(ctx)
+	host, err := n.hostOf(ctx, fmt.Sprintf("w%07d.endpoint", f.next.Load()))
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func firstAnswer(ctx context.Context, addr, host string, began time.Time) time.D
 	buf := make([]byte, 4096)
 	for ctx.Err() == nil {
 		if c, err := net.Dial("tcp", addr); err == nil {
-			_, err = request(c, host, buf)
+			_, err = request(c, host, "/", buf)
 			c.Close()
 			if err == nil {
 				return time.Since(began)
@@ -148,22 +147,7 @@ func weighing(worker, version ref) any {
 
 // fill makes so many workers, with as many clients at once as the bench has.
 func (f *filler) fill(ctx context.Context, workers int) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var left atomic.Int64
-	left.Store(int64(workers))
-	var clients sync.WaitGroup
-	for range controlClients {
-		clients.Go(func() {
-			for left.Add(-1) >= 0 && ctx.Err() == nil {
-				if err := f.worker(ctx); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	clients.Wait()
-	return context.Cause(ctx)
+	return together(ctx, controlClients, workers, func(ctx context.Context, _ int) error { return f.worker(ctx) })
 }
 
 func (f *filler) worker(ctx context.Context) error {
@@ -181,20 +165,6 @@ func (f *filler) worker(ctx context.Context) error {
 	}
 	_, err = f.n.create(ctx, "WorkerEndpoint/0.3.0/", name+".endpoint", map[string]any{"worker": worker})
 	return err
-}
-
-// lastHost returns the host name of the newest endpoint.
-func (f *filler) lastHost(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("w%07d.endpoint", f.next.Load())
-	for res, err := range f.n.client.List(ctx, client.Filter{Space: "default", Name: name}) {
-		if err != nil {
-			return "", err
-		}
-		var out struct{ Hostname string }
-		err = json.Unmarshal(res.Output, &out)
-		return out.Hostname, err
-	}
-	return "", fmt.Errorf("%s is not there", name)
 }
 
 // times measures what must not depend on how many Resources there are.

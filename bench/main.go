@@ -1,14 +1,24 @@
 // Command bench measures a node beside its baselines, in one run. See README.md in this folder.
 //
-//	main.go      which parts run, and the report
-//	process.go   node and baseline processes, and what they cost
-//	workers.go   what is deployed on them
-//	hello.go     requests per second beside bare fasthttp
-//	reset.go     what a pristine sandbox costs
-//	cold.go      first requests and deploys
-//	memory.go    bytes per idle worker and per live sandbox
-//	control.go   creates, one change, lists and a restart among many Resources
-//	cpu.go       JavaScript kernels beside node
+//	main.go        which parts run, and the report
+//	process.go     node and baseline processes, and what they cost
+//	workers.go     what is deployed on them
+//	load.go        contenders under wrk, in alternating windows
+//	gotest.go      the rooms' own benchmarks, read
+//	hello.go       requests per second beside bare fasthttp
+//	echo.go        bodies of 1 MiB
+//	api.go         a JSON API, and a worker of 200 KB
+//	reset.go       what a pristine sandbox costs
+//	cold.go        first requests and deploys
+//	memory.go      bytes per idle worker and per live sandbox
+//	density.go     10,000 workers on one node
+//	neighbours.go  a good tenant beside a hostile one
+//	control.go     creates, one change, lists and a restart among many Resources
+//	cpu.go         JavaScript kernels beside node
+//	stores.go      kv and sql beside what they are made of, and from JavaScript
+//	queue.go       queues, to the end of a JavaScript consumer
+//	objects.go     object buckets beside plain files, and through a worker
+//	peers.go       other servers; peers/ has what they need
 //
 // Not here: benchmarks of single functions. Those stand beside what they measure.
 package main
@@ -22,6 +32,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,6 +44,14 @@ type config struct {
 	binary  string
 
 	resources int
+	density   int
+	peers     bool
+}
+
+// fewer is for the parts that tell more than they prove: half as many windows, shorter ones.
+func (c config) fewer() config {
+	c.windows, c.window = max(1, c.windows/2), c.window*2/3
+	return c
 }
 
 // report collects the lines of the run and the values that have a target.
@@ -57,17 +76,19 @@ func (r *report) target(name string, value, want float64, atMost bool, unit stri
 func main() {
 	var cfg config
 	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
-	flag.StringVar(&cfg.only, "only", "", "one part: hello, reset, cold, deploy, memory, control, cpu")
+	flag.StringVar(&cfg.only, "only", "", "one part by name")
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
+	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
+	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.Parse()
 	if *serve != "" {
 		serveFasthttp(*serve)
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, cfg); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -82,9 +103,18 @@ type part struct {
 }
 
 func run(ctx context.Context, cfg config) error {
-	parts := []part{{"hello", benchHello}, {"reset", benchReset}, {"cold", benchCold}, {"deploy", benchDeploy}, {"memory", benchMemory}, {"control", benchControl}, {"cpu", benchCPU}}
+	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
+		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
+		{"kv", benchKV}, {"sql", benchSQL}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
+	if cfg.peers {
+		parts = []part{{"hello", peerHello}, {"objects", peerObjects}, {"queue", peerQueue}}
+	}
 	if cfg.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == cfg.only }) {
-		return fmt.Errorf("there is no part %q", cfg.only)
+		var names []string
+		for _, p := range parts {
+			names = append(names, p.name)
+		}
+		return fmt.Errorf("there is no part %q; there are %s", cfg.only, strings.Join(names, ", "))
 	}
 	var r report
 	r.line("machine: %s; %s", machine(), runtime.Version())
@@ -95,9 +125,11 @@ func run(ctx context.Context, cfg config) error {
 			continue
 		}
 		r.line("\n%s", p.name)
+		start := time.Now()
 		if err := p.run(ctx, cfg, &r); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
+		r.line("  (%v)", time.Since(start).Round(time.Second))
 	}
 	r.line("\nlargest poll gap over all parts: %s", largestGap())
 	r.line("took %v", time.Since(began).Round(time.Second))

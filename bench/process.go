@@ -31,14 +31,15 @@ type nodeProcess struct {
 	http   string // address of the plain public listener
 	admin  string
 	client *client.Client
+	said   *tail
 	booted time.Duration // from exec to all listeners accepting
 }
 
 // startNode runs a node on free ports in dir. The caller ends it with stop.
 func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*nodeProcess, error) {
 	args := []string{"run", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "", "--control", "127.0.0.1:0", "--admin", "127.0.0.1:0"}
-	n := &nodeProcess{cfg: cfg, dir: dir, cmd: exec.CommandContext(ctx, cfg.binary, append(args, flags...)...)}
-	n.cmd.Stderr = os.Stderr
+	n := &nodeProcess{cfg: cfg, dir: dir, said: new(tail), cmd: exec.CommandContext(ctx, cfg.binary, append(args, flags...)...)}
+	n.cmd.Stderr = n.said
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 		err = json.Unmarshal(b, &info)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the node did not start: %w", err), n.stop())
+		stopped := n.stop() // it has said everything then
+		return nil, errors.Join(fmt.Errorf("the node did not start: %w\n%s", err, *n.said), stopped)
 	}
 	n.http, n.admin, n.pid = info.HTTP, info.Admin, info.PID
 	opt, err := client.Find(client.Where{DataDir: dir})
@@ -86,7 +88,23 @@ func withNode(ctx context.Context, cfg config, use func(*nodeProcess) error, fla
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(n), n.stop())
+	used, stopped := use(n), n.stop()
+	if used != nil {
+		used = fmt.Errorf("%w\nthe node said last:\n%s", used, *n.said)
+	}
+	return errors.Join(used, stopped)
+}
+
+// tail is the end of what a node logs: hostile workers make it say much, and only a failure needs it.
+type tail []byte
+
+// Write is io.Writer's.
+func (t *tail) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	if over := len(*t) - 4096; over > 4096 {
+		*t = append((*t)[:0], (*t)[over:]...)
+	}
+	return len(p), nil
 }
 
 // stop ends the node in order, and remembers its largest poll gap.
@@ -141,19 +159,9 @@ func (n *nodeProcess) memoryBytes() (int64, error) {
 }
 
 func processBytes(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	total, err := processStatus(pid, "VmRSS:")
 	if err != nil {
 		return 0, err
-	}
-	var total int64
-	for line := range strings.Lines(string(status)) {
-		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			total = kb << 10
-		}
 	}
 	fds := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(fds)
@@ -172,6 +180,32 @@ func processBytes(pid int) (int64, error) {
 		}
 	}
 	return total, nil
+}
+
+// status is processStatus of the process that serves.
+func (n *nodeProcess) status(name string) (int64, error) { return processStatus(n.pid, name) }
+
+// processStatus reads one line of what the kernel says of a process, in bytes.
+func processStatus(pid int, name string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if v, ok := strings.CutPrefix(line, name); ok {
+			kb, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+			return kb << 10, err
+		}
+	}
+	return 0, fmt.Errorf("the kernel does not say %s", name)
+}
+
+// residentParts is the resident memory that is the process's own, and the part that files lie behind.
+func (n *nodeProcess) residentParts() (anon, file int64, err error) {
+	if anon, err = n.status("RssAnon:"); err == nil {
+		file, err = n.status("RssFile:")
+	}
+	return anon, file, err
 }
 
 // startFasthttp runs the baseline in a process of its own and returns its address.
@@ -200,7 +234,7 @@ func startFasthttp(ctx context.Context) (addr string, stop func(), err error) {
 	return addr, func() { cmd.Process.Kill(); cmd.Wait() }, nil
 }
 
-// serveFasthttp is the baseline: the fixed answer of the hello worker from bare fasthttp.
+// serveFasthttp is the baseline: the fixed answer of the hello worker from bare fasthttp, and an echo.
 func serveFasthttp(addr string) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -209,6 +243,10 @@ func serveFasthttp(addr string) {
 	}
 	fmt.Println("serving")
 	srv := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		if string(ctx.Path()) == "/echo" {
+			ctx.SetBody(ctx.PostBody())
+			return
+		}
 		ctx.Response.Header.SetContentType("text/plain;charset=UTF-8")
 		ctx.SetBodyString("Hello World")
 	}, NoDefaultServerHeader: true}

@@ -2,34 +2,25 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"regexp"
-	"strconv"
+	"os"
+	"path/filepath"
 )
-
-var resetLine = regexp.MustCompile(`(?m)^BenchmarkHello/isolation=(request|worker)\S*\s+\d+\s+([0-9.]+) ns/op`)
 
 // benchReset takes what a pristine sandbox costs from the room's own benchmark: the same request with and without reset,
 // in process, alternating.
 func benchReset(ctx context.Context, cfg config, r *report) error {
-	micros := map[string][]float64{}
-	for range cfg.windows {
-		out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkHello$", "-benchtime", "1s", "./sandbox").CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("go test: %w\n%s", err, out)
-		}
-		for _, m := range resetLine.FindAllSubmatch(out, -1) {
-			ns, err := strconv.ParseFloat(string(m[2]), 64)
-			if err != nil {
-				return err
-			}
-			micros[string(m[1])] = append(micros[string(m[1])], ns/1000)
-		}
+	binary, err := benchBinary(ctx, "./sandbox")
+	if err != nil {
+		return err
 	}
-	fresh, reused := spreadOf(micros["request"]), spreadOf(micros["worker"])
+	defer os.RemoveAll(filepath.Dir(binary))
+	all := results{}
+	if err := all.run(ctx, binary, cfg.windows, "^BenchmarkHello$", "1s"); err != nil {
+		return err
+	}
+	fresh, reused := spreadOf(all["Hello/isolation=request"]["ns/op"]), spreadOf(all["Hello/isolation=worker"]["ns/op"])
 	r.line("  hello in process, medians of %d: pristine %.1f us (%.1f-%.1f), reused %.1f us (%.1f-%.1f)", cfg.windows,
-		fresh.median, fresh.low, fresh.high, reused.median, reused.low, reused.high)
-	r.target("reset", fresh.median-reused.median, 10, true, "us")
+		fresh.median/1000, fresh.low/1000, fresh.high/1000, reused.median/1000, reused.low/1000, reused.high/1000)
+	r.target("reset", (fresh.median-reused.median)/1000, 10, true, "us")
 	return nil
 }

@@ -46,33 +46,62 @@ func (n *nodeProcess) deployWorker(ctx context.Context, name, source string) (st
 	if err != nil {
 		return "", err
 	}
-	worker, err := n.create(ctx, "ModuleWorker/0.3.0/", name, struct{}{})
-	if err != nil {
-		return "", err
+	_, host, err := n.deployVersion(ctx, name, map[string]any{"bundle": bundle, "handlers": []string{"fetch"}})
+	return host, err
+}
+
+// deployVersion makes a worker with one version and an endpoint.
+func (n *nodeProcess) deployVersion(ctx context.Context, name string, version map[string]any) (worker ref, host string, err error) {
+	if worker, err = n.create(ctx, "ModuleWorker/0.3.0/", name, struct{}{}); err != nil {
+		return worker, "", err
 	}
-	version, err := n.create(ctx, "WorkerVersion/0.7.0/", name+".version",
-		map[string]any{"worker": worker, "bundle": bundle, "handlers": []string{"fetch"}})
+	version["worker"] = worker
+	v, err := n.create(ctx, "WorkerVersion/0.7.0/", name+".version", version)
 	if err != nil {
-		return "", err
+		return worker, "", err
 	}
-	_, err = n.create(ctx, "WorkerDeployment/0.6.0/", name+".deployment",
-		map[string]any{"worker": worker, "versions": []any{map[string]any{"workerVersion": version, "weight": 10000}}})
-	if err != nil {
-		return "", err
+	if _, err = n.create(ctx, "WorkerDeployment/0.6.0/", name+".deployment", weighing(worker, v)); err != nil {
+		return worker, "", err
 	}
 	endpoint, err := n.create(ctx, "WorkerEndpoint/0.3.0/", name+".endpoint", map[string]any{"worker": worker})
 	if err != nil {
-		return "", err
+		return worker, "", err
 	}
 	res, err := n.client.Read(ctx, endpoint.UID)
 	if err != nil {
-		return "", err
+		return worker, "", err
 	}
+	host, err = hostname(res)
+	return worker, host, err
+}
+
+// hostOf returns the host name of the endpoint with this name.
+func (n *nodeProcess) hostOf(ctx context.Context, endpoint string) (string, error) {
+	for res, err := range n.client.List(ctx, client.Filter{Space: "default", Name: endpoint}) {
+		if err != nil {
+			return "", err
+		}
+		return hostname(res)
+	}
+	return "", fmt.Errorf("%s is not there", endpoint)
+}
+
+func hostname(endpoint *client.Resource) (string, error) {
 	var out struct{ Hostname string }
-	if err := json.Unmarshal(res.Output, &out); err != nil {
-		return "", err
-	}
-	return out.Hostname, nil
+	err := json.Unmarshal(endpoint.Output, &out)
+	return out.Hostname, err
+}
+
+// boundTo makes a Resource for a worker's env and returns the binding of it.
+func (n *nodeProcess) boundTo(ctx context.Context, form, name string, spec any) (bound, error) {
+	resource, err := n.create(ctx, form, name, spec)
+	return bound{name, resource}, err
+}
+
+// bound is an entry of a version's binding lists.
+type bound struct {
+	Name     string `json:"name"`
+	Resource ref    `json:"resource"`
 }
 
 func (n *nodeProcess) bundle(ctx context.Context, name, source string) (ref, error) {
@@ -113,8 +142,8 @@ func projectDir(source string) (string, error) {
 }
 
 // request is one GET written by hand on an open connection, so that a measurement holds nothing of a client library.
-func request(c net.Conn, host string, buf []byte) (int, error) {
-	if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", host); err != nil {
+func request(c net.Conn, host, path string, buf []byte) (int, error) {
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
 		return 0, err
 	}
 	n, err := c.Read(buf)

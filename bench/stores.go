@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"edged/sqlstore"
+)
+
+const storeTurns = 3 // of the rooms' benchmarks, raw and ours alternating
+
+// room runs benchmarks of a room.
+func room(ctx context.Context, pkg string, runs func(binary string, all results) error) (results, error) {
+	binary, err := benchBinary(ctx, pkg)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(filepath.Dir(binary))
+	all := results{}
+	return all, runs(binary, all)
+}
+
+const kvSource = `export default { async fetch(request, env) {
+	const key = "key-" + Math.floor(Math.random() * 5000).toString().padStart(32, "0");
+	switch (new URL(request.url).pathname) {
+	case "/put": await env.CACHE.put(key, "0123456789abcdef".repeat(16)); break;
+	case "/get": await env.CACHE.get(key); break;
+	}
+	return new Response("Hello World");
+} }`
+
+// benchKV measures the store at its door beside raw Pebble, and a worker that calls it.
+func benchKV(ctx context.Context, cfg config, r *report) error {
+	all, err := room(ctx, "./kv", func(binary string, all results) error {
+		if err := all.run(ctx, binary, storeTurns, "^Benchmark(Put|Get)$", "500ms"); err != nil {
+			return err
+		}
+		if err := all.run(ctx, binary, 1, "^BenchmarkApply$", "1s"); err != nil {
+			return err
+		}
+		return all.run(ctx, binary, 1, "^BenchmarkConverge$", "3s")
+	})
+	if err != nil {
+		return err
+	}
+	r.line("  from Go, 256 B, 128 clients, medians of %d turns", storeTurns)
+	r.beside("put, new keys", all.perSecond("Put/impl=ours"), all.perSecond("Put/impl=pebble"), 0.4, "/s")
+	r.beside("put, keys that are there", all.perSecond("Put/impl=ours-overwrite"), all.perSecond("Put/impl=pebble"), 0, "/s")
+	r.beside("get", all.perSecond("Get/impl=ours"), all.perSecond("Get/impl=pebble"), 0.8, "/s")
+	r.target("a peer's feed applied, new keys", all.of("Apply/keys=new", "rec/s"), 100_000, false, "1/s")
+	for _, stores := range []int{3, 5, 8} {
+		name := fmt.Sprintf("Converge/stores=%d", stores)
+		r.line("  %d stores on loopback, %.0f puts/s: convergence p50 %.1f ms, p99 %.1f ms", stores, all.of(name, "puts/s"), all.of(name, "p50-ms"), all.of(name, "p99-ms"))
+	}
+	return withNode(ctx, cfg, func(n *nodeProcess) error {
+		cache, err := n.boundTo(ctx, "EdgeKVNamespace/0.2.0/", "CACHE", struct{}{})
+		if err != nil {
+			return err
+		}
+		return n.fromJavaScript(ctx, cfg, r, kvSource, map[string]any{"kvBindings": []bound{cache}}, "/put", "/get")
+	}, "--max-inflight", "1024")
+}
+
+const sqlSchema = `CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, score REAL);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 10000) INSERT INTO t SELECT i, 'name '||i, i/3.0 FROM n;`
+
+const sqlSource = `const id = () => ({ type: "integer", value: String(1 + Math.floor(Math.random() * 10000)) });
+const text = { type: "text", value: "somebody" };
+export default { async fetch(request, env) {
+	switch (new URL(request.url).pathname) {
+	case "/select": await env.DB.query("SELECT id, name, score FROM t WHERE id=?1", [id()]); break;
+	case "/insert": await env.DB.execute("INSERT INTO t(name, score) VALUES(?1, 1.5)", [text]); break;
+	case "/transaction": await env.DB.transaction(Array.from({ length: 10 }, () => ({ sql: "UPDATE t SET name=?2 WHERE id=?1", params: [id(), text] }))); break;
+	case "/scan": await env.DB.query("SELECT id, name, score FROM t WHERE id <= 10000"); break;
+	}
+	return new Response("Hello World");
+} }`
+
+// benchSQL measures the store at its door beside the raw driver, and a worker that calls it.
+func benchSQL(ctx context.Context, cfg config, r *report) error {
+	all, err := room(ctx, "./sqlstore", func(binary string, all results) error {
+		if err := all.run(ctx, binary, storeTurns, "^Benchmark(PointSelect|Insert|Transaction10|Scan10000)$", "300ms"); err != nil {
+			return err
+		}
+		return all.run(ctx, binary, 1, "^Benchmark(OpenClose|ThousandDatabases)$", "300ms")
+	})
+	if err != nil {
+		return err
+	}
+	r.line("  from Go, one client, medians of %d turns (open and in turn: one); raw is the same driver without this room", storeTurns)
+	for _, b := range []struct {
+		what, name string
+		want       float64
+	}{{"point select", "PointSelect", 0.6}, {"insert", "Insert", 0}, {"transaction of 10 updates", "Transaction10", 0}, {"scan of 10,000 rows", "Scan10000", 0},
+		{"open, query, close", "OpenClose", 0}, {"1,000 databases in turn", "ThousandDatabases", 0}} {
+		r.beside(b.what, all.perSecond(b.name+"/impl=ours"), all.perSecond(b.name+"/impl=raw"), b.want, "/s")
+	}
+	dir, err := os.MkdirTemp("", "edged-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	n, err := startNode(ctx, cfg, dir)
+	if err != nil {
+		return err
+	}
+	db, err := n.boundTo(ctx, "SQLiteDatabase/0.2.0/", "DB", struct{}{})
+	if err = errors.Join(err, n.stop()); err != nil {
+		return err
+	}
+	if err := migrated(ctx, filepath.Join(dir, "sql"), db.Resource.UID); err != nil { // while nobody has the database
+		return err
+	}
+	if n, err = startNode(ctx, cfg, dir, "--max-inflight", "1024"); err != nil {
+		return err
+	}
+	err = n.fromJavaScript(ctx, cfg, r, sqlSource, map[string]any{"sqliteBindings": []bound{db}}, "/select", "/insert", "/transaction", "/scan")
+	return errors.Join(err, n.stop())
+}
+
+// migrated gives a database of a node that does not run its schema and its rows.
+func migrated(ctx context.Context, dir, uid string) error {
+	s, err := sqlstore.Open(sqlstore.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(sqlSchema))
+	_, err = s.Database(uid, 1).Apply(ctx, []sqlstore.MigrationFile{{Path: "bench.sql", SHA256: hex.EncodeToString(sum[:]),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(sqlSchema)), nil }}})
+	return errors.Join(err, s.Close())
+}
+
+// fromJavaScript loads the paths of a worker, each of which is one call of a binding, beside the same worker without a call: the
+// difference to what the room does at its door is what JavaScript and HTTP cost.
+func (n *nodeProcess) fromJavaScript(ctx context.Context, cfg config, r *report, source string, version map[string]any, paths ...string) error {
+	bundle, err := n.bundle(ctx, "bound", source)
+	if err != nil {
+		return err
+	}
+	version["bundle"], version["handlers"] = bundle, []string{"fetch"}
+	_, host, err := n.deployVersion(ctx, "bound", version)
+	if err != nil {
+		return err
+	}
+	all := []*contender{n.contender("from JavaScript, no call", host, "/")}
+	for _, path := range paths {
+		all = append(all, n.contender("from JavaScript, "+path[1:], host, path))
+	}
+	if err := contest(ctx, cfg.fewer(), r, 2*connections, all...); err != nil {
+		return err
+	}
+	return nil
+}
