@@ -14,6 +14,7 @@
 //	loop.go        the event loop of an invocation that has to wait
 //	env.go         what env is made from
 //	calls.go       host calls beside the guest
+//	held.go        what they keep in the node's memory, bounded
 //	answer.go      the handler's Response, copied out and checked
 //	stream.go      a response body as it is produced
 //	source.go      a body that comes into the guest

@@ -11,13 +11,18 @@ import (
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
+	"edged/sandbox/facade"
 )
 
 // exchange is one request that the guest sent: through a service binding or to the outside.
 type exchange struct {
+	id     int32
 	cancel context.CancelFunc
-	sink   *sink // of a request body that the guest writes; nil for others
-	source *source
+	sink   *sink   // of a request body that the guest writes; nil for others
+	source *source // of a body that comes in; nil until it does
+	held   int     // bytes of a body that went out whole
+	open   bool    // its result is awaited, or its body comes in
+	sunk   bool    // nothing more goes out
 }
 
 // delivery is what an exchange brings: settle makes it a value with the guest there, drop frees it if the guest is not.
@@ -39,38 +44,49 @@ var errSubrequests = fault.New(fault.Limited, "sandbox.exchange", "too many subr
 // context is done, which also ends the response's stream.
 func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if g.subrequests >= g.box.opt.MaxSubrequests {
-		if o.body != nil {
-			o.body.Close()
-		}
-		return g.in.Throw(reason(g.in, errSubrequests))
+		return o.refuse(g.in.Throw(reason(g.in, errSubrequests)))
 	}
 	g.subrequests++
-	return g.exchange(o, func(ctx context.Context) (delivery, error) {
+	return g.exchange(o, func(ctx context.Context, room facade.Room) (delivery, error) {
 		r, err := do(ctx)
+		if err == nil {
+			err = room.Take(ctx, len(r.Body))
+		}
 		return delivery{settle: func(g *guest, id int32, x *exchange) engine.Value { return g.received(id, x, r) }, drop: r.close}, err
 	}, reason)
 }
 
 // exchange starts one, with a body that goes out and one that may come in.
-func (g *guest) exchange(o outgoing, do func(ctx context.Context) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+	if len(g.exchanges) >= g.box.opt.MaxSubrequests {
+		return o.refuse(g.in.ThrowRange("too many responses are open"))
+	}
+	if !g.Hold(o.whole()) {
+		return o.refuse(g.in.Throw(reason(g.in, errHeld)))
+	}
 	id, ok := g.begun()
 	if !ok {
-		return g.in.ThrowRange("too many operations are open")
+		g.letGo(o.whole())
+		return o.refuse(g.in.ThrowRange("too many operations are open"))
 	}
 	if o.sink != nil {
 		o.sink.ended = g.ended
 	}
 	ctx, cancel := context.WithCancel(g.callContext())
-	x := &exchange{cancel: cancel, sink: o.sink}
+	x := &exchange{id: id, cancel: cancel, sink: o.sink, held: o.whole(), open: true}
 	if g.exchanges == nil {
 		g.exchanges = map[int32]*exchange{}
 	}
 	g.exchanges[id] = x
-	ended := g.ended
+	ended, room := g.ended, g.room()
 	g.calls.atWork.Go(func() {
-		d, err := g.guardedExchange(ctx, do)
-		ended <- completion{id: id, drop: d.drop, settle: func(g *guest) (engine.Value, bool) {
+		d, err := g.guardedExchange(func() (delivery, error) { return do(ctx, room) })
+		ended <- completion{id: id, room: room, drop: d.drop, settle: func(g *guest) (engine.Value, bool) {
+			defer g.settled(x)
 			if err != nil {
+				if d.drop != nil {
+					d.drop()
+				}
 				x.end()
 				return reason(g.in, err), false
 			}
@@ -80,15 +96,34 @@ func (g *guest) exchange(o outgoing, do func(ctx context.Context) (delivery, err
 	return engine.Int(id)
 }
 
+// settled and over are the two ends of an exchange: it has its result, and its body has come in whole or is not wanted.
+func (g *guest) settled(x *exchange) {
+	if x.source == nil {
+		g.over(x)
+	}
+}
+
+func (g *guest) over(x *exchange) {
+	if !x.open {
+		return
+	}
+	x.open = false
+	g.letGo(x.held)
+	if x.sink == nil || x.sunk {
+		x.cancel()
+		delete(g.exchanges, x.id)
+	} // else its body still goes out: sinkEnd is the end
+}
+
 // guardedExchange keeps a bug in what is called from the node.
-func (g *guest) guardedExchange(ctx context.Context, do func(ctx context.Context) (delivery, error)) (d delivery, err error) {
+func (g *guest) guardedExchange(do func() (delivery, error)) (d delivery, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.panicked(p)
 			d, err = delivery{}, fault.New(fault.Internal, "sandbox.exchange", "")
 		}
 	}()
-	return do(ctx)
+	return do()
 }
 
 func (r *reply) close() {
@@ -102,6 +137,7 @@ func (x *exchange) end() {
 	x.cancel()
 	if x.sink != nil {
 		x.sink.Close()
+		x.sunk = true
 	}
 }
 
@@ -124,7 +160,7 @@ func (g *guest) received(id int32, x *exchange, r *reply) engine.Value {
 
 // incoming makes a stream a source with the exchange's number.
 func (g *guest) incoming(id int32, x *exchange, stream io.ReadCloser) {
-	x.source = &source{body: bodyOf(stream), owned: true}
+	x.source = &source{body: bodyOf(stream), of: x}
 	if g.sources == nil {
 		g.sources = map[int32]*source{}
 	}
@@ -264,10 +300,11 @@ func stripEdged(packed []byte) []byte {
 
 // callAbort(operation): the guest's signal has aborted an exchange.
 func hostCallAbort(in *engine.Instance, args []engine.Value) engine.Value {
+	g := guestOf(in)
 	n, _ := args[0].Int()
-	if x := guestOf(in).exchanges[n]; x != nil {
+	if x := g.exchanges[n]; x != nil {
 		x.end()
-		x.source.cancel()
+		g.cancelSource(x.source)
 	}
 	return engine.Undefined
 }
@@ -292,8 +329,9 @@ func hostSinkWrite(in *engine.Instance, args []engine.Value) engine.Value {
 
 // sinkEnd(exchange, whole): the guest's stream has ended, or failed.
 func hostSinkEnd(in *engine.Instance, args []engine.Value) engine.Value {
+	g := guestOf(in)
 	n, _ := args[0].Int()
-	x := guestOf(in).exchanges[n]
+	x := g.exchanges[n]
 	if x == nil || x.sink == nil {
 		return engine.Undefined
 	}
@@ -302,5 +340,8 @@ func hostSinkEnd(in *engine.Instance, args []engine.Value) engine.Value {
 		end = event.ErrBodyAborted.New("sandbox.sink", "the body's stream failed")
 	}
 	x.sink.finish(end)
+	if x.sunk = true; !x.open {
+		delete(g.exchanges, n)
+	}
 	return engine.Undefined
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
 	"edged/sandbox/hostapi"
@@ -58,7 +60,9 @@ type call struct {
 	loans       []*loan
 	exchanges   map[int32]*exchange
 	subrequests int
-	splice      *loan // the response body, if it is somebody else's
+	held        int64               // bytes of arguments of calls that are open
+	results     *semaphore.Weighted // bytes that results may take; nil until the first call
+	splice      *loan               // the response body, if it is somebody else's
 	stream      *stream
 	thrown      *engine.ScriptError // the last exception that nobody caught
 	namespace   engine.Value        // of the main module (loads)
@@ -73,6 +77,16 @@ type completion struct {
 	id     int32
 	settle func(g *guest) (v engine.Value, ok bool)
 	drop   func() // frees what settle would have taken; nil for nothing
+	room   *room  // of the result; nil for none
+	held   int    // bytes of arguments that the call needs no more
+}
+
+// free gives back what the operation held of the node's memory, whether it was settled or dropped.
+func (c *completion) free(g *guest) {
+	if c.room != nil {
+		c.room.free()
+	}
+	g.letGo(c.held)
 }
 
 // rejection keeps both values alive until somebody handles the promise or the report is written.

@@ -56,6 +56,9 @@ type Options struct {
 	MaxSubrequests int // requests that one invocation sends, through bindings and outside; 0 means 1,000
 	MaxOperations  int // host operations of one invocation at once; 0 means 256
 
+	MaxCallBytes int64 // arguments, and results, of one invocation's open host calls in the node's memory; 0 means 128 MiB
+	MaxHeldBytes int64 // the same of all invocations, without small ones; 0 means 1 GiB
+
 	// Fetch sends what a worker's fetch asks for to the outside; nil refuses it.
 	Fetch binding.Fetcher
 	// Console receives what workers log. It is called from many goroutines and must not block. nil drops it.
@@ -81,6 +84,8 @@ func (o *Options) fill() error {
 	def(&o.MaxTimers, 10_000)
 	def(&o.MaxSubrequests, 1000)
 	def(&o.MaxOperations, 256)
+	def(&o.MaxCallBytes, 128<<20)
+	def(&o.MaxHeldBytes, 1<<30)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -107,6 +112,8 @@ func (o *Options) fill() error {
 	positive("MaxTimers", int64(o.MaxTimers))
 	positive("MaxSubrequests", int64(o.MaxSubrequests))
 	positive("MaxOperations", int64(o.MaxOperations))
+	positive("MaxCallBytes", o.MaxCallBytes)
+	positive("MaxHeldBytes", o.MaxHeldBytes)
 	if o.MaxMemoryBytes < minMemoryBytes {
 		errs = append(errs, fmt.Errorf("MaxMemoryBytes of %d is below %d", o.MaxMemoryBytes, int64(minMemoryBytes)))
 	}

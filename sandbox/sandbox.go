@@ -22,6 +22,7 @@ type Sandbox struct {
 	workers  chan struct{} // holds a token per piece of work beside a guest
 	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
 	encoders codec.Pool    // of compression streams
+	held     held          // by host calls
 
 	baseOnce  sync.Once     // guards the next two
 	baseImage *engine.Image // the prelude, evaluated when it is first needed
@@ -51,6 +52,7 @@ func New(opt Options) (*Sandbox, error) {
 		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),
 	}
+	s.held.init(&s.opt)
 	s.bodies.New = func() any { b := make([]byte, bodyBufferBytes); return &b }
 	s.engine, err = engine.New(context.Background(), engine.Options{
 		Wasm:           module,

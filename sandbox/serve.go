@@ -231,10 +231,13 @@ func (g *guest) finish() {
 	g.endCalls()
 	g.endWork()
 	for len(g.ended) > 0 { // ended while nobody waited any more
-		if c := <-g.ended; c.drop != nil {
+		c := <-g.ended
+		if c.drop != nil {
 			c.drop()
 		}
+		c.free(g)
 	}
+	g.letAllGo()
 	g.endSources()
 	g.endSource(&g.body)
 	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())

@@ -174,6 +174,22 @@ type outgoing struct {
 	sink   *sink // of outStream
 }
 
+// whole is how many bytes of the body are in the node's memory.
+func (o *outgoing) whole() int {
+	if b, ok := o.body.(*bytesBody); ok {
+		return len(b.rest)
+	}
+	return 0
+}
+
+// refuse lets go of a body that is not sent, and returns the exception v.
+func (o *outgoing) refuse(v engine.Value) engine.Value {
+	if o.body != nil {
+		o.body.Close()
+	}
+	return v
+}
+
 // outgoing takes a body out of the guest. limit bounds one that is all there; false for what cannot be taken.
 func (g *guest) outgoing(kind int32, payload engine.Value, declared int64) (o outgoing, ok bool) {
 	o.length = -1

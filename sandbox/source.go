@@ -17,7 +17,9 @@ const bodyBufferBytes = 64 << 10
 // while reading is set the buffer is the reader's.
 type source struct {
 	body    event.Body // nil: none, or not ours any more
-	owned   bool       // ours to close
+	of      *exchange  // what brought it; it is ours to close then. nil for the request's
+	unread  bool       // the guest wants no more
+	lent    bool       // somebody else reads it
 	buffer  *[]byte    // nil until the first read
 	reading bool       // a reader waits for bytes
 	reader  sync.WaitGroup
@@ -42,8 +44,11 @@ func (g *guest) pull(s *source) engine.Value {
 	case s == nil:
 		return g.in.Throw(g.bodyError(errBodyOver))
 	case s.failure != nil:
-		return g.in.Throw(g.bodyError(s.failure))
+		v := g.in.Throw(g.bodyError(s.failure))
+		g.closeSource(s)
+		return v
 	case s.atEnd:
+		g.closeSource(s)
 		return engine.Null
 	case s.body == nil:
 		return g.in.Throw(g.bodyError(errBodyOver))
@@ -76,7 +81,11 @@ func (g *guest) awaitBytes(s *source) engine.Value {
 		n, err := body.Read(buffer)
 		ended <- completion{id: id, settle: func(g *guest) (engine.Value, bool) {
 			s.reading = false
-			return g.bytesOf(s, n, err)
+			v, ok := g.bytesOf(s, n, err)
+			if s.unread {
+				g.closeSource(s)
+			}
+			return v, ok
 		}}
 	})
 	return engine.Int(id)
@@ -95,9 +104,12 @@ func (g *guest) bytesOf(s *source, n int, err error) (v engine.Value, ok bool) {
 		return g.in.NewBytes((*s.buffer)[:n]), true
 	}
 	if s.failure != nil {
-		return g.bodyError(s.failure), false
+		reason := g.bodyError(s.failure)
+		g.closeSource(s)
+		return reason, false
 	}
 	if s.atEnd {
+		g.closeSource(s)
 		return engine.Null, true
 	}
 	return g.in.NewBytes(nil), true // a reader that gave nothing; the guest asks again
@@ -114,13 +126,30 @@ func (g *guest) bodyError(err error) engine.Value {
 	return g.in.NewTypeError("the body cannot be read")
 }
 
-// cancel: the guest wants no more.
-func (s *source) cancel() {
+// cancelSource: the guest wants no more.
+func (g *guest) cancelSource(s *source) {
 	if s == nil || s.body == nil || s.atEnd {
 		return
 	}
-	s.failure = errBodyOver
+	s.failure, s.unread = errBodyOver, true
 	s.body.Close()
+	g.closeSource(s)
+}
+
+// closeSource lets go of what an exchange brought, once the guest asks no more: what is behind it need not wait for the
+// end of the invocation.
+func (g *guest) closeSource(s *source) {
+	if s.of == nil || s.body == nil || s.reading || s.lent {
+		return
+	}
+	s.body.Close()
+	s.body = nil
+	if s.buffer != nil {
+		g.box.bodies.Put(s.buffer)
+		s.buffer = nil
+	}
+	delete(g.sources, s.of.id)
+	g.over(s.of)
 }
 
 // lend gives a source to somebody outside who reads it instead of the guest: the bytes then never enter the guest. False
@@ -131,7 +160,7 @@ func (g *guest) lend(number int32) (*loan, bool) {
 		return nil, false
 	}
 	l := newLoan(s.body, g.box.opt.Metrics)
-	s.failure = errBodyOver // for the guest
+	s.failure, s.lent = errBodyOver, true // for the guest
 	if number == 0 {
 		g.lent = l
 	}
@@ -144,7 +173,7 @@ func (g *guest) endSource(s *source) {
 	if s.body == nil {
 		return
 	}
-	if s.reading || s.owned {
+	if s.reading || s.of != nil {
 		s.body.Close()
 	}
 	s.reader.Wait() // also for one whose result is here already: the invocation's state is about to be cleared
@@ -179,6 +208,6 @@ func hostBodyPull(in *engine.Instance, args []engine.Value) engine.Value {
 
 func hostBodyCancel(in *engine.Instance, args []engine.Value) engine.Value {
 	n, _ := args[0].Int()
-	guestOf(in).source(n).cancel()
+	guestOf(in).cancelSource(guestOf(in).source(n))
 	return engine.Undefined
 }

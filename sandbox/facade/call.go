@@ -16,10 +16,21 @@ type Caller interface {
 	Binding(number int32) *binding.Binding
 	// Batch returns the batch that the queue handler was given, nil once it has settled.
 	Batch() *event.Batch
+	// Hold counts n bytes that were copied out of the guest for a call; false if they are too many. Start lets go of them.
+	Hold(n int) bool
 	// Start has work done beside the guest and returns the number of the operation, or an exception if too many are
-	// open. ctx is done when the invocation is over. settle is called with the guest again; what it returns is the
-	// result, or the reason if ok is false.
-	Start(work func(ctx context.Context) (settle Settle)) engine.Value
+	// open. ctx is done when the invocation is over; room is for the result. settle is called with the guest again; what it
+	// returns is the result, or the reason if ok is false. held are the bytes that Hold counted for it.
+	Start(held int, work func(ctx context.Context, room Room) (settle Settle)) engine.Value
+}
+
+// Room bounds the results that lie in the node's memory until their guests take them.
+type Room interface {
+	// Read has read done, which returns the size of what it brought. If there is no room for that, forget is called, and
+	// it is read again when there is some. read must change nothing.
+	Read(ctx context.Context, read func() (n int, err error), forget func()) error
+	// Take waits for room for a result of n bytes that is there already.
+	Take(ctx context.Context, n int) error
 }
 
 // Settle makes the result of a call a value in the guest.
@@ -41,10 +52,13 @@ func badCall(in *engine.Instance) engine.Value {
 	return in.ThrowType("host: wrong arguments")
 }
 
-// start is Start for a door's call: do calls the door and returns what makes its result a value.
-func start(c Caller, m *Method, do func(ctx context.Context) (func(in *engine.Instance) engine.Value, error)) engine.Value {
-	return c.Start(func(ctx context.Context) Settle {
-		result, err := do(ctx)
+// start is Start for a door's call that holds some bytes: do calls the door and returns what makes its result a value.
+func start(in *engine.Instance, c Caller, m *Method, held int, do func(ctx context.Context, room Room) (func(in *engine.Instance) engine.Value, error)) engine.Value {
+	if !c.Hold(held) {
+		return in.Throw(m.Reason(in, errHeld))
+	}
+	return c.Start(held, func(ctx context.Context, room Room) Settle {
+		result, err := do(ctx, room)
 		return func(in *engine.Instance) (engine.Value, bool) {
 			if err != nil {
 				return m.Reason(in, err), false
@@ -53,6 +67,8 @@ func start(c Caller, m *Method, do func(ctx context.Context) (func(in *engine.In
 		}
 	})
 }
+
+var errHeld = fault.New(fault.Limited, "facade.start", "too many bytes are held by calls that are open")
 
 // nothing makes undefined of a call without a result.
 func nothing(*engine.Instance) engine.Value { return engine.Undefined }

@@ -32,8 +32,14 @@ func hostKVGet(in *engine.Instance, args []engine.Value) engine.Value {
 	if both {
 		m = kvGetWithMetadata
 	}
-	return start(c, m, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
-		e, found, err := b.KV.Get(ctx, key)
+	return start(in, c, m, len(key), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
+		var e binding.KVEntry
+		var found bool
+		err := room.Read(ctx, func() (int, error) {
+			var err error
+			e, found, err = b.KV.Get(ctx, key)
+			return len(e.Value), err
+		}, func() { e = binding.KVEntry{} })
 		return func(in *engine.Instance) engine.Value {
 			switch {
 			case !found:
@@ -76,7 +82,7 @@ func hostKVPut(in *engine.Instance, args []engine.Value) engine.Value {
 	if !ok {
 		return in.ThrowError("value_too_large", "the value is larger than 26214400 bytes")
 	}
-	return start(c, kvPut, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, kvPut, len(key)+len(e.Value), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		return nothing, b.KV.Put(ctx, key, e, time.Duration(seconds)*time.Second)
 	})
 }
@@ -101,7 +107,7 @@ func hostKVDelete(in *engine.Instance, args []engine.Value) engine.Value {
 	if !ok || !ok2 || b.KV == nil {
 		return badCall(in)
 	}
-	return start(c, kvDelete, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, kvDelete, len(key), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		return nothing, b.KV.Delete(ctx, key)
 	})
 }
@@ -118,7 +124,7 @@ func hostKVList(in *engine.Instance, args []engine.Value) engine.Value {
 	if !args[3].IsNull() {
 		q.Cursor, _ = in.String(args[3])
 	}
-	return start(c, kvList, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, kvList, len(prefix), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		page, err := b.KV.List(ctx, q)
 		if err != nil {
 			return nil, err

@@ -30,7 +30,7 @@ func hostQueueSend(in *engine.Instance, args []engine.Value) engine.Value {
 	if args[2].Bool() {
 		m = queueSendBatch
 	}
-	messages := make([]binding.Message, n/2)
+	held, messages := 0, make([]binding.Message, n/2)
 	for i := range messages {
 		body := in.GetIndex(args[1], uint32(2*i))
 		octets, fits := octets(in, body, queueMaxBody)
@@ -42,9 +42,10 @@ func hostQueueSend(in *engine.Instance, args []engine.Value) engine.Value {
 		if !fits {
 			return in.ThrowError("message_too_large", "a body is larger than 127000 bytes")
 		}
+		held += len(octets)
 		messages[i] = binding.Message{Body: octets, DelaySeconds: int(delay)}
 	}
-	return start(c, m, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, m, held, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		ids, err := b.Queue.Send(ctx, messages)
 		return func(in *engine.Instance) engine.Value { return texts(in, ids) }, err
 	})

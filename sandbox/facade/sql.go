@@ -33,7 +33,7 @@ func hostSQLRun(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowError("sql_error", "the parameters are too large")
 	}
 	m := [...]*Method{sqlExecute, sqlQuery, sqlTransaction}[which]
-	return start(c, m, func(ctx context.Context) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, m, len(text)+len(params), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
 		var result []byte
 		var err error
 		switch m {
@@ -43,6 +43,9 @@ func hostSQLRun(in *engine.Instance, args []engine.Value) engine.Value {
 			result, err = b.SQL.Query(ctx, string(text), params)
 		default:
 			result, err = b.SQL.Transaction(ctx, params)
+		}
+		if err == nil {
+			err = room.Take(ctx, len(result))
 		}
 		return func(in *engine.Instance) engine.Value { return in.JSON(result) }, err
 	})
