@@ -9,6 +9,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/engine/wasm"
 	"edged/sandbox/hostapi/codec"
 )
@@ -21,7 +22,8 @@ type Sandbox struct {
 	builds   chan struct{} // holds a token per load: they are long and few
 	workers  chan struct{} // holds a token per piece of work beside a guest
 	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
-	encoders codec.Pool    // of compression streams
+	compiler *userwasm.Compiler
+	encoders codec.Pool // of compression streams
 
 	baseOnce  sync.Once     // guards the next two
 	baseImage *engine.Image // the prelude, evaluated when it is first needed
@@ -50,6 +52,7 @@ func New(opt Options) (*Sandbox, error) {
 		builds:   make(chan struct{}, 2),
 		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),
+		compiler: userwasm.NewCompiler(),
 	}
 	s.bodies.New = func() any { b := make([]byte, bodyBufferBytes); return &b }
 	s.engine, err = engine.New(context.Background(), engine.Options{
@@ -58,6 +61,7 @@ func New(opt Options) (*Sandbox, error) {
 		CacheDir:       opt.CacheDir,
 		MaxMemoryBytes: opt.MaxMemoryBytes,
 		Hosts:          hostTable(),
+		Companion:      userwasm.New,
 	})
 	if err != nil {
 		return nil, err
@@ -148,5 +152,6 @@ func (s *Sandbox) forget(v *Version) {
 	s.mu.Unlock()
 	if known {
 		v.image.Close()
+		v.library.Close()
 	}
 }
