@@ -10,6 +10,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/event"
 	"edged/sandbox/modgraph"
 	"edged/sandbox/prelude"
@@ -34,6 +35,7 @@ const (
 	entryPumpCancel
 	entryDescribe
 	entryRejection
+	entryImported
 	numEntries
 	entryGet = numEntries // of a version's image: no function, but the method of most requests
 )
@@ -63,7 +65,9 @@ func (s *Sandbox) Inspect(ctx context.Context, graph Graph, declared []string) (
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.load(ctx, Spec{Handlers: declared}, g)
+	library := userwasm.NewLibrary(s.compiler)
+	defer library.Close()
+	b, err := s.load(ctx, Spec{Handlers: declared}, g, library)
 	if b != nil {
 		exported = b.exported
 		b.close()
@@ -85,7 +89,7 @@ func (b *loaded) close() {
 }
 
 // load evaluates a graph. It returns the instance, entered, also along with an ErrHandler.
-func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph) (*loaded, error) {
+func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph, library *userwasm.Library) (*loaded, error) {
 	select {
 	case s.builds <- struct{}{}:
 		defer func() { <-s.builds }()
@@ -101,7 +105,8 @@ func (s *Sandbox) load(ctx context.Context, spec Spec, graph *modgraph.Graph) (*
 		return nil, err
 	}
 	// A version of its own: stopping the load must not stop the version that it is for.
-	v := &Version{box: s, spec: spec, entries: base.Roots(), loader: graph, maps: maps{graph: graph}, silent: spec.UID == "", kill: make(chan struct{})}
+	v := &Version{box: s, spec: spec, entries: base.Roots(), library: library,
+		loader: loader{graph, base.Roots()[entryImported]}, maps: maps{graph: graph}, silent: spec.UID == "", kill: make(chan struct{})}
 	g := newGuest(s, in, event.Cold)
 	g.version = v
 	b := &loaded{guest: g, entries: v.entries}
@@ -214,8 +219,8 @@ func (b *loaded) adopt(declared []string) error {
 }
 
 // build makes the image of a version from its modules.
-func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph) (*engine.Image, error) {
-	b, err := s.load(ctx, spec, graph)
+func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph, library *userwasm.Library) (*engine.Image, error) {
+	b, err := s.load(ctx, spec, graph, library)
 	if b != nil {
 		defer b.close()
 	}
@@ -274,7 +279,7 @@ func (s *Sandbox) makeBase() (*engine.Image, error) {
 		return nil, err
 	}
 	defer in.Close()
-	v := &Version{box: s, silent: true, kill: make(chan struct{})}
+	v := &Version{box: s, silent: true, library: userwasm.NewLibrary(s.compiler), kill: make(chan struct{})}
 	g := newGuest(s, in, event.Cold)
 	g.version = v
 	in.Arm(preludeCPU)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/event"
 	"edged/sandbox/hostapi"
 )
@@ -226,7 +227,7 @@ func (g *guest) restore() bool {
 	broken := g.broken
 	g.served++
 	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
-		g.served < g.box.opt.ReuseRequests && time.Since(g.born) < g.box.opt.ReuseFor && g.version.reusable()
+		g.served < g.box.opt.ReuseRequests && time.Since(g.born) < g.box.opt.ReuseFor && g.version.reusable() && !userwasm.Worn(g.in)
 	if keep {
 		keep = g.clearCall()
 	}

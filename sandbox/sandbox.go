@@ -9,6 +9,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/engine/wasm"
 	"edged/sandbox/hostapi/codec"
 )
@@ -23,6 +24,7 @@ type Sandbox struct {
 	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
 	encoders codec.Pool    // of compression streams
 	held     held          // by host calls
+	compiler *userwasm.Compiler
 
 	baseOnce  sync.Once     // guards the next two
 	baseImage *engine.Image // the prelude, evaluated when it is first needed
@@ -51,6 +53,7 @@ func New(opt Options) (*Sandbox, error) {
 		builds:   make(chan struct{}, 2),
 		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),
+		compiler: userwasm.NewCompiler(),
 	}
 	s.held.init(&s.opt)
 	s.bodies.New = func() any { b := make([]byte, bodyBufferBytes); return &b }
@@ -60,6 +63,7 @@ func New(opt Options) (*Sandbox, error) {
 		CacheDir:       opt.CacheDir,
 		MaxMemoryBytes: opt.MaxMemoryBytes,
 		Hosts:          hostTable(),
+		Companion:      userwasm.New,
 	})
 	if err != nil {
 		return nil, err
@@ -150,5 +154,6 @@ func (s *Sandbox) forget(v *Version) {
 	s.mu.Unlock()
 	if known {
 		v.image.Close()
+		v.library.Close()
 	}
 }

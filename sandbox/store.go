@@ -16,6 +16,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/modgraph"
 	"edged/sandbox/prelude"
 )
@@ -61,7 +62,7 @@ func (s *Sandbox) imagePath(spec *Spec, graph *modgraph.Graph) string {
 }
 
 // image returns the image of a version: the stored one, or a new one, which it stores.
-func (s *Sandbox) image(ctx context.Context, spec *Spec, graph *modgraph.Graph) (*engine.Image, error) {
+func (s *Sandbox) image(ctx context.Context, spec *Spec, graph *modgraph.Graph, library *userwasm.Library) (*engine.Image, error) {
 	m := s.opt.Metrics
 	path := ""
 	if s.opt.ImageDir != "" {
@@ -79,7 +80,7 @@ func (s *Sandbox) image(ctx context.Context, spec *Spec, graph *modgraph.Graph) 
 		}
 	}
 	start := time.Now()
-	img, err := s.build(ctx, *spec, graph)
+	img, err := s.build(ctx, *spec, graph, library)
 	if err != nil {
 		m.builds[buildFailed].Inc()
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/modgraph"
 )
 
@@ -15,14 +16,15 @@ type Version struct {
 	box     *Sandbox
 	spec    Spec
 	image   *engine.Image
-	entries entries       // constant addresses, the same in every sandbox of the image
-	loader  engine.Loader // finds modules for import() at run time
-	maps    maps          // for the stacks in its log
-	rate    rate          // of its log
-	env     []byte        // JSON of variables and secrets, nil if there are none
-	bound   []byte        // JSON of [kind, name] of each binding, nil if there are none
-	serves  bool          // fetch is among the handlers
-	silent  bool          // logs nothing (Inspect)
+	entries entries           // constant addresses, the same in every sandbox of the image
+	loader  engine.Loader     // finds modules for import() at run time
+	library *userwasm.Library // its WebAssembly modules, compiled
+	maps    maps              // for the stacks in its log
+	rate    rate              // of its log
+	env     []byte            // JSON of variables and secrets, nil if there are none
+	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
+	serves  bool              // fetch is among the handlers
+	silent  bool              // logs nothing (Inspect)
 
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
@@ -49,14 +51,18 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := s.image(ctx, &spec, graph)
+	library := userwasm.NewLibrary(s.compiler)
+	img, err := s.image(ctx, &spec, graph, library)
 	if err != nil {
+		library.Close()
 		return nil, err
 	}
-	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: graph, env: env, bound: bound, maps: maps{graph: graph},
+	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
+		env: env, bound: bound, maps: maps{graph: graph},
 		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
 	if err := s.admit(v); err != nil {
 		img.Close()
+		library.Close()
 		return nil, err
 	}
 	return v, nil

@@ -23,7 +23,7 @@ var layers = map[string]int{
 
 // doors names, per library, the packages that may import it. A prefix ending in "/..." covers a folder.
 var doors = map[string][]string{
-	"github.com/tetratelabs/wazero":      {"sandbox/engine"},
+	"github.com/tetratelabs/wazero":      {"sandbox/engine", "sandbox/engine/userwasm"},
 	"github.com/valyala/fasthttp":        {"router", "bench"},
 	"github.com/hashicorp/memberlist":    {"kv/gossip"},
 	"github.com/hashicorp/raft":          {"control", "control/raftlog"},

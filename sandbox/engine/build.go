@@ -136,10 +136,21 @@ func (in *Instance) Snapshot(opt SnapshotOptions) (*Image, error) {
 			clear(b)
 		}
 	}
+	var extra []byte
+	if in.companion != nil {
+		var err error
+		if extra, err = in.companion.Save(); err != nil {
+			return nil, fault.Wrap(fault.CodeOf(err), op, err)
+		}
+		if len(extra) > maxImageExtra {
+			return nil, event.ErrMemory.New(op, "what the companion saves is too large")
+		}
+	}
 	img, err := in.engine.capture(in, opt.Roots)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, op, err)
 	}
+	img.extra = extra
 	in.fail(errSnapped)
 	return img, nil
 }

@@ -1,6 +1,7 @@
-// Package engine runs JavaScript: it is the only door to wazero and to the engine that wazero executes.
+// Package engine runs JavaScript: with its part userwasm it is the only door to wazero and to the engine that wazero executes.
 //
 //	engine.go     Options, Engine: compile once per process
+//	companion.go  what runs beside a guest with state of its own (userwasm)
 //	imports.go    what the guest may call: host functions, the poll, six WASI functions, nothing else
 //	value.go      Value, the engine's NaN-boxed number
 //	instance.go   Instance: one guest memory, and the guarded way into it

@@ -42,6 +42,9 @@ type Options struct {
 	Grace          time.Duration // from the soft stop of a guest to the hard one; 0 means 20 ms
 	Hosts          []Host        // host functions, append-only
 	Reset          ResetMethod   // 0 means the best that this machine has
+
+	// Companion makes what runs beside an instance, when that is made; nil: nothing does.
+	Companion func(in *Instance) Companion
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"edged/internal/fault"
@@ -21,8 +22,12 @@ type Image struct {
 	known  known
 	roots  []Value
 	loaded map[string]struct{} // names of the modules in it
+	extra  []byte              // the companion's
 	refs   atomic.Int64
-	closed atomic.Bool
+
+	decode  sync.Once // guards decoded
+	decoded any
+	closed  atomic.Bool
 }
 
 // tailPage is a page that is not zero although a wide gap of zeros lies below: the allocator's fences at the top of the
@@ -198,6 +203,9 @@ func (in *Instance) pristine() {
 		in.loaded = map[string]uint32{}
 	}
 	in.reseed()
+	if in.companion != nil {
+		in.companion.Restored()
+	}
 }
 
 func randomState() uint64 {

@@ -24,12 +24,13 @@ import (
 // A loaded image stays in its file: guests map it, so that the kernel keeps in memory what is used. The file must not be
 // written any more; deleting it does no harm.
 const (
-	imageMagic     = "edgimg\x00\x02" // the last byte is the format's version
+	imageMagic     = "edgimg\x00\x03" // the last byte is the format's version
 	imageHeadSize  = 8 + 8 + 32 + 8
 	maxImageNames  = 4096
 	maxImageRoots  = 1024
 	maxImageBytes  = 1 << 30
-	maxImageFields = 16 << 20
+	maxImageFields = 48 << 20
+	maxImageExtra  = 32 << 20
 )
 
 // ErrImage means that a file is no image for this engine: damaged, cut off, of another version or another engine.
@@ -98,6 +99,7 @@ func (img *Image) appendFields(b []byte) []byte {
 	for _, n := range names {
 		block([]byte(n))
 	}
+	block(img.extra)
 	u64(uint64(len(img.pages.tail)))
 	for _, t := range img.pages.tail {
 		u64(t.off)
@@ -198,6 +200,7 @@ func (e *Engine) decodeFields(r *imageReader, f *os.File, fileSize int64) (*Imag
 	for range r.upTo(maxImageNames) {
 		img.loaded[string(r.block(maxModuleName))] = struct{}{}
 	}
+	img.extra = slices.Clone(r.block(maxImageExtra))
 	var tail []tailPage
 	for range r.upTo(maxTailPages) {
 		t := tailPage{off: r.upTo(img.size)}

@@ -92,7 +92,12 @@ func (in *Instance) guard() {
 func (e *Engine) hostFast(in *Instance, s []uint64) {
 	argc, argv, number := uint32(s[2]), uint32(s[3]), uint32(s[4])
 	if number >= uint32(len(e.opt.Hosts)) {
-		s[0] = uint64(in.ThrowType("no such host function"))
+		if in.depth > maxHostDepth {
+			s[0] = uint64(in.ThrowRange("Maximum call stack size exceeded"))
+			return
+		}
+		s[0] = uint64(in.callCompanion(number-uint32(len(e.opt.Hosts)), argc, argv))
+		in.afterHost()
 		return
 	}
 	if in.depth > maxHostDepth {

@@ -54,6 +54,8 @@ type Instance struct {
 	stopped atomic.Pointer[stopCause]
 	stats   Stats
 	closed  bool
+
+	companion Companion
 }
 
 // known are the guest addresses that a host needs; they are the same in every clone of an image.
@@ -116,6 +118,9 @@ func (e *Engine) blank() (*Instance, error) {
 		in.Close()
 		return nil, fault.New(fault.Internal, "engine.instance", "the module lacks its mutable globals")
 	}
+	if e.opt.Companion != nil {
+		in.companion = e.opt.Companion(in)
+	}
 	return in, nil
 }
 
@@ -130,6 +135,9 @@ func (in *Instance) Close() {
 	in.endWatch()
 	in.closed = true
 	in.fail(errClosed)
+	if in.companion != nil {
+		in.companion.Close()
+	}
 	in.module.Close(context.Background()) // frees the memory; it has nothing else that could fail
 	if in.image != nil {
 		in.image.release()

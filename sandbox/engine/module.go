@@ -17,6 +17,12 @@ type Loader interface {
 	Load(name string) (src []byte, err error)
 }
 
+// Attacher is a Loader that adds to what import.meta of a module has, before the module is evaluated. It may call into the
+// instance; an error refuses the module.
+type Attacher interface {
+	Attach(in *Instance, name string, meta Value) error
+}
+
 // maxModuleName bounds what the guest may ask a Loader for.
 const maxModuleName = 64 << 10
 
@@ -81,6 +87,13 @@ func (in *Instance) compileModule(name string, src []byte) Value {
 		return Exception
 	}
 	ok := in.SetProp(meta, "url", in.NewString([]byte(ModuleURL(name))))
+	if a, more := in.Loader.(Attacher); more && ok {
+		if err := a.Attach(in, name, meta); err != nil {
+			in.Free(meta)
+			in.moduleFailed(err)
+			return Exception
+		}
+	}
 	in.Free(meta)
 	if !ok {
 		return Exception

@@ -1,10 +1,13 @@
 package hostapi
 
-import "edged/sandbox/engine"
+import (
+	"edged/sandbox/engine"
+	"edged/sandbox/engine/userwasm"
+)
 
 // Table returns the host functions of the web classes. Stored images hold positions in it: append only, behind the last.
 func Table() []engine.Host {
-	return []engine.Host{
+	return append([]engine.Host{
 		{Name: "log", Argc: 2, Fn: hostLog},
 		{Name: "urlParse", Argc: 3, Fn: hostURLParse},
 		{Name: "urlSet", Argc: 4, Fn: hostURLSet},
@@ -41,7 +44,7 @@ func Table() []engine.Host {
 		{Name: "intlDate", Argc: 2, Fn: hostIntlDate},
 		{Name: "intlZone", Argc: 1, Fn: hostIntlZone},
 		{Name: "intlCurrency", Argc: 1, Fn: hostIntlCurrency},
-	}
+	}, userwasm.Table()...)
 }
 
 // badArgument is the one answer to a call that the prelude never makes.

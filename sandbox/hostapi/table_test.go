@@ -48,6 +48,25 @@ func TestTableIsGolden(t *testing.T) {
 33 intlDate/2
 34 intlZone/1
 35 intlCurrency/1
+36 wasmSetup/5
+37 wasmCompile/1
+38 wasmValidate/1
+39 wasmDescribe/1
+40 wasmCustom/2
+41 wasmInstantiate/2
+42 wasmMemoryNew/2
+43 wasmMemoryBuffer/1
+44 wasmMemoryGrow/2
+45 wasmTableNew/4
+46 wasmTableSize/1
+47 wasmTableGet/2
+48 wasmTableSet/3
+49 wasmTableGrow/3
+50 wasmGlobalNew/3
+51 wasmGlobalGet/1
+52 wasmGlobalSet/2
+53 wasmGlobalInit/2
+54 wasmTableType/1
 `
 	if b.String() != want {
 		t.Fatalf("got\n%swant\n%s", b.String(), want)

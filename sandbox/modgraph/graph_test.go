@@ -62,7 +62,7 @@ func TestResolve(t *testing.T) {
 		{"main.js", "./LIB/a.js", "module_not_found"},
 		{"main.js", "./" + strings.Repeat("a/../", 5000) + "main.js", "module_not_found"},
 		{"main.js", "./main.js.map", "unsupported_media_type"},
-		{"main.js", "./m.wasm", "unsupported_media_type"},
+		{"main.js", "./m.wasm", "m.wasm"},
 	} {
 		got, err := g.Resolve(c.importer, c.specifier)
 		if err != nil {
@@ -104,7 +104,11 @@ func TestLoad(t *testing.T) {
 		Module{Path: "bad.js", MediaType: TypeJavaScript, Bytes: []byte("'\xc3'")},
 		Module{Path: "surrogate", MediaType: TypeText, Bytes: []byte("\xed\xa0\x80")},
 		Module{Path: "b", MediaType: TypeBytes, Bytes: []byte{0, 255, 10}},
+		Module{Path: "w", MediaType: TypeWasm, Bytes: []byte("asm")},
 		Module{Path: "map", MediaType: TypeSourceMap})
+	if src, err := g.Load("w"); err != nil || string(src) != "export default import.meta.module;" || string(g.Wasm("w")) != "asm" || g.Wasm("b") != nil {
+		t.Errorf("WebAssembly source = %s, %v", src, err)
+	}
 	src, err := g.Load("t")
 	if err != nil {
 		t.Fatal(err)

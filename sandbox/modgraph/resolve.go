@@ -17,11 +17,8 @@ func (g *Graph) Resolve(importer, specifier string) (string, error) {
 	if m == nil {
 		return "", ErrNotFound.Newf("modgraph.Resolve", "cannot import %s from %q: the bundle has no such module", quote(specifier), importer)
 	}
-	switch m.MediaType {
-	case TypeSourceMap:
+	if m.MediaType == TypeSourceMap {
 		return "", ErrUnsupported.Newf("modgraph.Resolve", "cannot import %s from %q: a source map is not importable", quote(specifier), importer)
-	case TypeWasm:
-		return "", ErrUnsupported.Newf("modgraph.Resolve", "cannot import %s from %q: this node does not run WebAssembly modules yet", quote(specifier), importer)
 	}
 	return path, nil
 }

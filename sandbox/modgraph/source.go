@@ -27,8 +27,24 @@ func (g *Graph) Load(path string) ([]byte, error) {
 		return textSource(m.Bytes), nil
 	case TypeBytes:
 		return bytesSource(m.Bytes), nil
+	case TypeWasm:
+		return []byte(wasmSource), nil
 	}
 	return nil, ErrUnsupported.Newf("modgraph.Load", "module %q of the media type %q cannot be loaded", path, m.MediaType)
+}
+
+// wasmSource stands for a WebAssembly module. Whoever loads it puts the WebAssembly.Module there.
+const wasmSource = "export default import.meta." + MetaModule + ";"
+
+// MetaModule is the member of import.meta in which the text that stands for a WebAssembly module finds it.
+const MetaModule = "module"
+
+// Wasm returns the bytes of the WebAssembly module at path, nil if there is none. They must not be changed.
+func (g *Graph) Wasm(path string) []byte {
+	if m := g.byPath[path]; m != nil && m.MediaType == TypeWasm {
+		return m.Bytes
+	}
+	return nil
 }
 
 // textSource writes text as one string literal. Everything that could end or alter the literal is escaped.

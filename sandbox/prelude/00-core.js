@@ -8,6 +8,7 @@ const corePrototypeOf = Object.getPrototypeOf;
 const coreCreate = Object.create;
 const coreObjectPrototype = Object.prototype;
 const coreHasOwn = Object.hasOwn;
+const coreEntries = Object.entries;
 const coreParse = JSON.parse;
 const coreResolve = Promise.resolve.bind(Promise);
 const coreNow = Date.now;

@@ -305,6 +305,7 @@ function cloneCheckTransfer(list) {
 }
 
 function cloneCheckBuffer(buffer) {
+  if (wasmBuffers.has(buffer)) throw cloneError('The buffer of a WebAssembly.Memory');
   if (coreApply(cloneDetached, buffer, [])) throw cloneError('A detached ArrayBuffer');
 }
 

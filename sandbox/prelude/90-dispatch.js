@@ -248,4 +248,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported];

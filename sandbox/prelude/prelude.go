@@ -2,7 +2,7 @@
 // and the functions by which the host enters an invocation.
 //
 //	00-core.js       captured built-ins, pending host operations
-//	20…77-*.js       events, streams, web classes; each file one matter
+//	20…78-*.js       events, streams, web classes; each file one matter
 //	80-timers.js     setTimeout and its kin
 //	85-global.js     the global object: errors and rejections that belong to nobody, navigator, performance
 //	85-bindings.js … 89-fetch.js  the objects in env, and what a worker sends

@@ -18,6 +18,7 @@ const (
 	opLocalTee    = 0x22
 	opGlobalGet   = 0x23
 	opGlobalSet   = 0x24
+	opTableGet    = 0x25
 	opI32Load     = 0x28
 	opI32Load8U   = 0x2d
 	opFirstLoad   = 0x28
@@ -51,6 +52,9 @@ type scanner struct {
 	op    byte
 	start int    // of the instruction in b
 	index uint32 // operand of call, ref.func, branches (the largest), locals, globals, tables; offset of a load or store
+	sub   byte   // number behind the prefix of saturating and bulk instructions
+	misc1 uint32 // their operands: segment or table, then table
+	misc2 uint32
 }
 
 // next reads one instruction. It returns false at the end of the code and at the first fault (err).
@@ -140,10 +144,12 @@ func (s *scanner) zero() {
 }
 
 func (s *scanner) misc() {
-	switch sub := s.byte(); sub {
+	sub := s.byte()
+	s.sub, s.misc1, s.misc2 = sub, 0, 0
+	switch sub {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating truncation
 	case 8: // memory.init
-		s.u32()
+		s.misc1 = s.u32()
 		s.zero()
 	case 10: // memory.copy
 		s.zero()
@@ -151,10 +157,10 @@ func (s *scanner) misc() {
 	case 11: // memory.fill
 		s.zero()
 	case 12, 14: // table.init, table.copy
-		s.u32()
-		s.u32()
+		s.misc1 = s.u32()
+		s.misc2 = s.u32()
 	case 9, 13, 15, 16, 17: // data.drop, elem.drop, table.grow, .size, .fill
-		s.u32()
+		s.misc1 = s.u32()
 	default:
 		s.fail("opcode 0xfc %d is not supported", sub)
 	}

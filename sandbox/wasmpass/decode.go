@@ -54,6 +54,13 @@ func (m *Module) decode(b []byte) error {
 			break
 		}
 		if id == secCustom {
+			if m.keep {
+				c := &reader{b: payload}
+				m.customs = append(m.customs, custom{name: c.name(), data: payload[c.pos:]})
+				if c.err != nil {
+					return fmt.Errorf("custom section: %w", c.err)
+				}
+			}
 			continue
 		}
 		if id >= len(order) {
@@ -149,12 +156,13 @@ func (m *Module) readImports(r *reader) {
 			}
 			m.importedFuncs++
 		case Table:
-			readTable(r)
+			t := readTable(r)
+			im.elem, im.lim = t.elem, t.limits
 			m.importedTables++
 		case Memory:
-			readLimits(r)
+			im.lim = readLimits(r)
 		case Global:
-			_, im.Mutable = readGlobalType(r)
+			im.elem, im.Mutable = readGlobalType(r)
 			m.importedGlobals = append(m.importedGlobals, im.Mutable)
 		default:
 			r.fail("import kind %d is not supported", im.Kind)

@@ -25,6 +25,17 @@ package wasmpass
 type steps struct {
 	take   []byte // takes a step and leaves whether to refill
 	refill []byte // the call
+
+	// weigh, if not nil, is take for so many bytes of code between two steps.
+	weigh func(size int) []byte
+}
+
+// of returns the steps for a stretch of size bytes.
+func (st steps) of(size int) steps {
+	if st.weigh != nil {
+		st.take = st.weigh(size)
+	}
+	return st
 }
 
 // The blocks around a loop's body, of which the head is the second.
@@ -43,7 +54,11 @@ type label struct {
 func (st steps) insert(code []byte, entry bool) (out []byte, loops int) {
 	out = make([]byte, 0, len(code)+len(code)/16+16)
 	if entry {
-		out = st.appendInline(out)
+		out = st.of(len(code)).appendInline(out)
+	}
+	var sizes map[int]int
+	if st.weigh != nil {
+		sizes = loopSizes(code)
 	}
 	s := scanner{reader: reader{b: code}} // checked by Decode: no fault can occur
 	labels := []label{{opened: 1}}
@@ -60,9 +75,9 @@ func (st steps) insert(code []byte, entry bool) (out []byte, loops int) {
 			l := label{at: depth, opened: 1}
 			if t := code[s.start+1 : s.pos]; len(t) == 1 && isPlainBlockType(t[0]) {
 				l = label{at: depth + loopHead, opened: loopBlocks}
-				out = st.appendHead(out, t[0])
+				out = st.of(sizes[s.start]).appendHead(out, t[0])
 			} else {
-				out = st.appendInline(append(out, code[s.start:s.pos]...))
+				out = st.of(sizes[s.start]).appendInline(append(out, code[s.start:s.pos]...))
 			}
 			labels = append(labels, l)
 			depth += l.opened
@@ -80,6 +95,27 @@ func (st steps) insert(code []byte, entry bool) (out []byte, loops int) {
 		}
 	}
 	return append(out, code[last:]...), loops
+}
+
+// loopSizes returns how many bytes of code each loop of a body holds, by where it begins.
+func loopSizes(code []byte) map[int]int {
+	sizes := map[int]int{}
+	s := scanner{reader: reader{b: code}} // checked by Decode: no fault can occur
+	open := []int{-1}
+	for s.next() {
+		switch s.op {
+		case opBlock, opIf:
+			open = append(open, -1)
+		case opLoop:
+			open = append(open, s.start)
+		case opEnd:
+			if from := open[len(open)-1]; from >= 0 {
+				sizes[from] = s.pos - from
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return sizes
 }
 
 func (st steps) appendHead(out []byte, t byte) []byte {

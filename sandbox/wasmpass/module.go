@@ -122,6 +122,8 @@ type Import struct {
 
 	desc []byte // the binary description after the kind, for all but functions
 	typ  uint32
+	lim  limits
+	elem byte // of tables and globals: the value type
 }
 
 // An Export is one export of a module. Type is set for functions, Mutable for globals.
@@ -148,6 +150,8 @@ type Module struct {
 	dataCount []uint32 // none or one
 	code      []body   // same length as funcs (Decode checks)
 	data      []byte   // section payload as it was; nil if absent
+	customs   []custom // only if they were asked for
+	keep      bool     // they are
 
 	importedFuncs   uint32
 	importedTables  uint32
@@ -185,6 +189,11 @@ type elem struct {
 	kind   byte
 	funcs  []uint32
 	exprs  [][]byte
+}
+
+type custom struct {
+	name string
+	data []byte
 }
 
 type body struct {

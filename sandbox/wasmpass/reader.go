@@ -94,7 +94,9 @@ func appendU32(dst []byte, v uint32) []byte {
 	return append(dst, byte(v))
 }
 
-func appendS32(dst []byte, v int32) []byte {
+func appendS32(dst []byte, v int32) []byte { return appendS64(dst, int64(v)) }
+
+func appendS64(dst []byte, v int64) []byte {
 	for {
 		c := byte(v & 0x7f)
 		v >>= 7

@@ -17,6 +17,7 @@ const (
 	typeModule    = "application/javascript+module"
 	typeText      = "text/plain"
 	typeBytes     = "application/octet-stream"
+	typeWasm      = "application/wasm"
 	typeSourceMap = "application/source-map+json"
 )
 
@@ -30,8 +31,8 @@ const (
 	maxFiles      = 512
 )
 
-// Bundle makes one ES module of everything that the entry module main imports, with its source map and the text and byte
-// modules beside it. It returns the code's files and the bundler's warnings. dir is the manifest's directory: places are
+// Bundle makes one ES module of everything that the entry module main imports, with its source map and the text, byte
+// and WebAssembly modules beside it. It returns the code's files and the bundler's warnings. dir is the manifest's directory: places are
 // told relative to it, and nothing in the files depends on where it lies. An error in the sources is manifest.Faults.
 func Bundle(ctx context.Context, dir, main string, handlers []string) (*FileSet, manifest.Faults, error) {
 	const op = "deploy.Bundle"

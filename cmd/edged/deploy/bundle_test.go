@@ -37,13 +37,16 @@ import dep from "dep";
 import page from "./page.html";
 import bytes from "./b in.bin";
 import data from "./data.json";
+import wasm from "./m.wasm";
+import again from "./m.wasm?module";
 const name: Name = "you";
-export default { async fetch(request: Request) { return new Response(greet(name) + dep + page + bytes.byteLength + data.n + process.env.NODE_ENV); } };
+export default { async fetch(request: Request) { return new Response(greet(name) + dep + page + bytes.byteLength + data.n + wasm + again + process.env.NODE_ENV); } };
 `,
 	"src/greet.ts":                  `export type Name = string; export const greet = (n: Name) => "héllo " + n;`,
 	"src/page.html":                 "<p>é</p>",
 	"src/b in.bin":                  "\x00\xff",
 	"src/data.json":                 `{"n": 41}`,
+	"src/m.wasm":                    "\x00asm\x01\x00\x00\x00",
 	"node_modules/dep/package.json": `{"name":"dep","exports":{".":{"worker":"./worker.js","node":"./node.js","default":"./other.js"}}}`,
 	"node_modules/dep/worker.js":    `export default "dep for workers";`,
 	"node_modules/dep/node.js":      `export default require("node:fs");`,
@@ -69,11 +72,11 @@ func TestBundle(t *testing.T) {
 		text[f.Path] = string(f.content)
 	}
 	want := []string{"main.js application/javascript+module", "main.js.map application/source-map+json",
-		"modules/06eb7d6a69ee-b_in.bin application/octet-stream", "modules/5229bddeb25c-page.html text/plain"}
+		"modules/06eb7d6a69ee-b_in.bin application/octet-stream", "modules/5229bddeb25c-page.html text/plain", "modules/93a44bbb96c7-m.wasm application/wasm"}
 	if !slices.Equal(got, want) {
 		t.Errorf("files %q\nwant  %q", got, want)
 	}
-	for _, want := range []string{`from "./modules/5229bddeb25c-page.html"`, `from "./modules/06eb7d6a69ee-b_in.bin"`, "héllo", "dep for workers", "41", `"production"`, "export {"} {
+	for _, want := range []string{`from "./modules/5229bddeb25c-page.html"`, `from "./modules/06eb7d6a69ee-b_in.bin"`, `from "./modules/93a44bbb96c7-m.wasm"`, "héllo", "dep for workers", "41", `"production"`, "export {"} {
 		if !strings.Contains(text["main.js"], want) {
 			t.Errorf("main.js lacks %s:\n%s", want, text["main.js"])
 		}
@@ -113,11 +116,10 @@ func TestBundleFaults(t *testing.T) {
 		{"unresolved", "\nimport x from 'gone';\nexport default { x };", `src/i.ts:2: Could not resolve "gone"`},
 		{"node built-in", "import fs from 'node:fs';\nexport default { fs };", `src/i.ts:1: Could not resolve "node:fs"`},
 		{"no default export", "export const fetch = 1;", "src/i.ts: the module has no default export"},
-		{"wasm", "import w from './w.wasm';\nexport default { w };", "src/i.ts:1: WebAssembly modules are not supported"},
 		{"css", "\n\nimport './a.css';\nexport default {};", "src/i.ts:3: style sheets cannot"},
 		{"text is not UTF-8", "import t from './bad.txt';\nexport default { t };", "src/i.ts:1: "},
-		{"text is required", "const t = require('./ok.txt');\nexport default { t };", "src/i.ts:1: text and bytes can be imported, not required"},
-		{"text with attributes", "import t from './ok.txt' with { type: 'text' };\nexport default { t };", "src/i.ts:1: text and bytes are imported without attributes"},
+		{"text is required", "const t = require('./ok.txt');\nexport default { t };", "src/i.ts:1: text, bytes and WebAssembly can be imported, not required"},
+		{"text with attributes", "import t from './ok.txt' with { type: 'text' };\nexport default { t };", "src/i.ts:1: text, bytes and WebAssembly are imported without attributes"},
 		{"text is absent", "\nimport t from './gone.txt';\nexport default { t };", `src/i.ts:2: Could not resolve "./gone.txt"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

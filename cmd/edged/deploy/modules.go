@@ -14,16 +14,15 @@ import (
 )
 
 // kept are the files that stay modules of their own, by ending.
-var kept = map[string]string{".txt": typeText, ".html": typeText, ".bin": typeBytes}
+var kept = map[string]string{".txt": typeText, ".html": typeText, ".bin": typeBytes, ".wasm": typeWasm}
 
 // refused are imports that a worker cannot have, with the reason.
 var refused = map[string]string{
-	".wasm": "WebAssembly modules are not supported by this release yet",
 	".css":  "style sheets cannot be imported by a worker: serve them as assets",
 	".node": "native modules cannot run in a sandbox",
 }
 
-// modules collects the text and byte modules that the sources import. Safe for concurrent use: the bundler resolves in
+// modules collects the text, byte and WebAssembly modules that the sources import. Safe for concurrent use: the bundler resolves in
 // parallel.
 type modules struct {
 	mu     sync.Mutex
@@ -37,20 +36,20 @@ type ours struct{}
 
 func (m *modules) plugin() api.Plugin {
 	return api.Plugin{Name: "modules", Setup: func(build api.PluginBuild) {
-		build.OnResolve(api.OnResolveOptions{Filter: `\.(wasm|css|node)$`}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
+		build.OnResolve(api.OnResolveOptions{Filter: `\.(css|node)$`}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 			return problem(refused[filepath.Ext(args.Path)]), nil
 		})
-		build.OnResolve(api.OnResolveOptions{Filter: `\.(txt|html|bin)$`}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
+		build.OnResolve(api.OnResolveOptions{Filter: `\.(txt|html|bin|wasm)(\?module)?$`}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 			if _, again := args.PluginData.(ours); again {
 				return api.OnResolveResult{}, nil
 			}
 			if args.Kind == api.ResolveJSRequireCall || args.Kind == api.ResolveJSRequireResolve {
-				return problem("text and bytes can be imported, not required"), nil
+				return problem("text, bytes and WebAssembly can be imported, not required"), nil
 			}
 			if len(args.With) > 0 {
-				return problem("text and bytes are imported without attributes: the file's ending tells"), nil
+				return problem("text, bytes and WebAssembly are imported without attributes: the file's ending tells"), nil
 			}
-			found := build.Resolve(args.Path, api.ResolveOptions{
+			found := build.Resolve(strings.TrimSuffix(args.Path, "?module"), api.ResolveOptions{ // as some bundlers write it
 				Importer: args.Importer, Namespace: args.Namespace, ResolveDir: args.ResolveDir, Kind: args.Kind, PluginData: ours{},
 			})
 			if len(found.Errors) > 0 {

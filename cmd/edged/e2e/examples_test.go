@@ -28,7 +28,7 @@ func example(t *testing.T, name string) string {
 // Every example, deployed to a real node and driven over sockets; then again after an orderly restart, and after kill -9.
 func TestExamples(t *testing.T) {
 	for name, drive := range map[string]func(*testing.T, *node, string){
-		"guestbook": driveGuestbook, "hello": driveHello, "hono-api": driveHono, "libraries": driveLibraries, "react-ssr": driveReact, "spa": driveSPA,
+		"guestbook": driveGuestbook, "hello": driveHello, "hono-api": driveHono, "libraries": driveLibraries, "qoi": driveQOI, "react-ssr": driveReact, "spa": driveSPA,
 		"stream-echo": driveStreams,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +65,16 @@ func expect(t *testing.T, what string, a answer, status int, body string) {
 func driveHello(t *testing.T, n *node, url string) {
 	expect(t, "default", n.get(url+"/"), 200, "Hello, world!\n")
 	expect(t, "named", n.get(url+"/?name=J%C3%BCrgen"), 200, "Hello, Jürgen!\n")
+}
+
+// An npm package that is WebAssembly, bundled unmodified (module-worker §2.1).
+func driveQOI(t *testing.T, n *node, url string) {
+	a := n.get(url + "/?width=100&height=50")
+	if a.status != 200 || a.header.Get("Content-Type") != "image/qoi" || !strings.HasPrefix(a.body, "qoif\x00\x00\x00\x64\x00\x00\x00\x32") {
+		t.Fatalf("encoded: %d %.60q", a.status, a.body)
+	}
+	b := n.do("POST", url+"/", strings.NewReader(a.body))
+	expect(t, "decoded", b, 200, `{"width":100,"height":50,"first":[0,0,128,255],"last":[252,250,128,255]}`)
 }
 
 func driveHono(t *testing.T, n *node, url string) {
