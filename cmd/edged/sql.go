@@ -53,7 +53,7 @@ func newSQLCommand() *cobra.Command {
 			return sh.script(ctx, in)
 		})
 	}
-	cmd.AddCommand(newSQLExport(), newSQLImport())
+	cmd.AddCommand(newSQLExport(), newSQLImport(), newSQLSlow())
 	return cmd
 }
 

@@ -122,6 +122,7 @@ func TestOperateSQL(t *testing.T) {
 	n.refused("sql_error", "sql", "app", "--write", "-e", "create table t(a)")
 	n.prints("no rows\n", "sql", "app", "-e", "select 1 where 0")
 	n.prints(`{"rows":[{"c":{"type":"integer","value":"2"}}],"rowsWritten":0}`+"\n", "sql", "app", "--json", "-e", "select count(*) as c from notes")
+	n.prints("no slow calls\n", "sql", "slow")
 	out := filepath.Join(t.TempDir(), "out.sql")
 	n.edged("sql", "export", "app", out)
 	n.refused("is there already", "sql", "export", "app", out)

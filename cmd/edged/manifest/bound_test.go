@@ -116,6 +116,8 @@ func TestBoundFaults(t *testing.T) {
 			[]string{"13: max_batch_size must be", "14: max_batch_timeout_seconds must be", "15: max_concurrency must be", "16: max_retries must be", "17: retry_delay_seconds must be", `18: unknown key "colour"`}},
 		{"consumer without numbers", all + "[[consumers]]\nmax_retries = 1.5\n",
 			[]string{"4: max_batch_size is missing", "4: max_batch_timeout_seconds is missing", "4: max_concurrency is missing", "4: queue is missing", "4: retry_delay_seconds is missing", "5: max_retries must be a whole number"}},
+		{"a table in a consumer", all + "[[consumers]]\nqueue = 'a'\n" + limits + "[[consumers]]\nqueue = 'b'\n" + limits + "[consumers.sub]\nx = 1\n",
+			[]string{`18: unknown key "sub"`}},
 		{"a queue twice", all + "[[consumers]]\nqueue = 'a'\n" + limits + "[[consumers]]\nqueue = 'a'\n" + limits, []string{"11: queue a has a consumer in line 4"}},
 		{"consumer of a kv", all + "[bindings]\nA = { kv = 'a' }\n[[consumers]]\nqueue = 'a'\n" + limits, []string{"7: a is a kv in [bindings]"}},
 		{"dead letters go round", all + "[[consumers]]\nqueue = 'a'\ndead_letter_queue = 'b'\n" + limits + "[[consumers]]\nqueue = 'b'\ndead_letter_queue = 'a'\n" + limits,
