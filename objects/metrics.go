@@ -38,7 +38,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		bytes:    f.Gauge("bytes", "Bytes that count for quotas in all buckets, as the last sweep saw."),
 		uploads:  f.Gauge("open_uploads", "Multipart uploads that are neither completed nor aborted, as the last sweep saw."),
 		waiting:  f.Gauge("waiting_files", "Replaced bodies whose files are still kept, as the last sweep saw."),
-		readers:  f.Gauge("open_readers", "Bodies that are being read."),
+		readers:  f.Gauge("open_readers", "Bodies in files that are being read."),
 	}
 	for _, op := range []string{"head", "get", "put", "delete", "list", "create_upload", "upload_part", "complete_upload", "abort_upload"} {
 		m.calls[op] = f.CounterByCode(op+"_total", "Calls of "+op+" at the room's door.")

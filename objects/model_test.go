@@ -257,7 +257,7 @@ func TestModel(t *testing.T) {
 	ops := []func(){m.put, m.put, m.put, m.delete, m.get, m.get, m.get, m.read, m.read, m.read, m.head, m.list, m.multipart, m.multipart}
 	rounds := 3000
 	if testing.Short() || raceEnabled {
-		rounds = 600
+		rounds = 300
 	}
 	for i := range rounds {
 		ops[m.rng.IntN(len(ops))]()

@@ -136,3 +136,29 @@ func must2(h *head, err error) *head {
 	must(err)
 	return h
 }
+
+// Only a file that was compared as a whole is read without comparing it again, and only for an hour.
+func TestComparedLately(t *testing.T) {
+	w := newDiskWorld(t, nil)
+	body := filled(2*blockBytes, 1)
+	read := func(key string, r *Range) error {
+		o, _, err := w.bucket().Get(t.Context(), key, GetOptions{Range: r})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		_, err = io.Copy(io.Discard, o)
+		return err
+	}
+	w.put("part", body)
+	wantName(t, "the second block", read("part", &Range{Offset: blockBytes}), "")
+	w.damageFile("part", 5)
+	wantName(t, "all, after only a part was compared", read("part", nil), "backend_unavailable")
+
+	w.put("all", body)
+	wantName(t, "all", read("all", nil), "")
+	w.damageFile("all", 5)
+	wantName(t, "all, compared lately", read("all", nil), "")
+	w.ms.Add(checkedFor)
+	wantName(t, "all, compared an hour ago", read("all", nil), "backend_unavailable")
+}
