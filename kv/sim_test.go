@@ -99,6 +99,7 @@ func TestSimulationNeedsEachRule(t *testing.T) {
 		{"units follow each other", replica.Rules{NoContinuity: true}, false, 339},
 		{"records from the future wait", replica.Rules{NoSkewGate: true}, false, 3},
 		{"tombstones wait for every member", replica.Rules{NoCoverage: true}, false, 2},
+		{"tombstones wait for this store too", replica.Rules{NoOwnCoverage: true}, false, 1796075500289998264},
 		{"tombstones wait for what is in flight", replica.Rules{NoBarrier: true}, false, 80},
 		{"tombstones wait for their grace", replica.Rules{NoGrace: true}, false, 256},
 		{"feeds stop at what is durable", replica.Rules{ServeUnsynced: true}, false, 62},

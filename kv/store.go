@@ -217,11 +217,13 @@ func (s *Store) SetNamespaces(ctx context.Context, live map[string]uint64, dead 
 	return errors.Join(errs...)
 }
 
-// coveredLocked reports whether nobody can need a tombstone. A node that is alone and never took a record from anybody needs
+// coveredLocked reports whether nobody can need a tombstone. This store is one of those who must cover it: a tombstone that came in a
+// session which broke off before its live mark is all that stands for older writes that the vector claims. A node that is alone and never took a record from anybody needs
 // no list of members to know.
 func (s *Store) coveredLocked(v replica.Version) bool {
 	if s.opt.Peers == nil && len(s.ledger.vector) <= 1 {
 		return true
 	}
-	return s.coverage.Covered(v)
+	own := s.ledger.vector.Covers(v.Origin, v.Seq) || s.opt.rules.NoCoverage || s.opt.rules.NoOwnCoverage
+	return own && s.coverage.Covered(v)
 }

@@ -8,6 +8,7 @@ type Rules struct {
 	NoContinuity  bool // units that do not follow each other are accepted
 	NoSkewGate    bool // records from the future are accepted
 	NoCoverage    bool // tombstones go although a member may not have them
+	NoOwnCoverage bool // tombstones go although this store's own vector does not cover them
 	NoBarrier     bool // tombstones go although an older record may be on its way here
 	NoGrace       bool // tombstones go as soon as they are covered
 	ServeUnsynced bool // feeds show what is not durable yet
