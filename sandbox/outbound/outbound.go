@@ -56,9 +56,14 @@ func New(opt Options) (*Client, error) {
 	if opt.MaxHeadBytes == 0 {
 		opt.MaxHeadBytes = 64 << 10
 	}
+	conf := opt.TLS.Clone()
+	if conf == nil {
+		conf = &tls.Config{}
+	}
+	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
 	return &Client{transport: &http.Transport{
 		DialContext:            opt.Policy.Dialer(opt.ConnectTimeout).DialContext,
-		TLSClientConfig:        opt.TLS,
+		TLSClientConfig:        conf,
 		TLSHandshakeTimeout:    opt.ConnectTimeout,
 		ResponseHeaderTimeout:  opt.HeadTimeout,
 		ExpectContinueTimeout:  time.Second,
@@ -80,6 +85,10 @@ func (c *Client) Fetch(ctx context.Context, o *binding.Outbound, res *event.Resp
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 		closeBody(o)
 		return fault.New(fault.Invalid, "outbound.Fetch", "the URL is neither http nor https")
+	}
+	if at.User != nil { // the transport would make a header of it
+		closeBody(o)
+		return fault.New(fault.Invalid, "outbound.Fetch", "the URL has credentials")
 	}
 	req, err := newRequest(ctx, o, at)
 	if err != nil {

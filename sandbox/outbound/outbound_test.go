@@ -8,10 +8,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +81,80 @@ func TestFetch(t *testing.T) {
 	}
 	if !strings.Contains(r.header, "set-cookie\na=1\nset-cookie\nb=2\n") || strings.Contains(r.header, "edged-") {
 		t.Errorf("header %q", r.header)
+	}
+}
+
+// Nothing that a worker says becomes a second request, another destination or a credential it did not name: malformed
+// names, values and methods are refused before a byte is sent, Host and framing are the client's own, and cookies are not kept.
+func TestRequestsAreFramedByTheClient(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, fmt.Sprintf("%s %s %s %q %q %d", r.Method, r.Host, r.URL, b, r.Header["Cookie"], r.ContentLength))
+		w.Header().Set("Set-Cookie", "a=1")
+	}))
+	defer srv.Close()
+	host := strings.TrimPrefix(srv.URL, "http://")
+	c := client(t, nil)
+	for _, x := range []struct{ method, url, header string }{
+		{"GET", srv.URL, "x a\n1\n"}, {"GET", srv.URL, "x:\n1\n"}, {"GET", srv.URL, "x\r\n1\n"}, {"GET", srv.URL, "x\na\rb\n"},
+		{"GET", srv.URL, "x\na\x00b\n"}, {"GET", srv.URL, "x\n"}, {"GET", srv.URL, "\n1\n"}, {"GET", srv.URL, "x\na\x7fb\n"},
+		{"GET / HTTP/1.1\r\nX: ", srv.URL, ""}, {"G T", srv.URL, ""}, {"GET", "http://user:pass@" + host + "/", ""},
+		{"GET", srv.URL + "/a b\r\n", ""},
+	} {
+		if r := fetch(c, x.method, x.url, x.header, "follow", nil); r.err == nil {
+			t.Errorf("%q %q %q was sent", x.method, x.url, x.header)
+		}
+	}
+	if len(got) != 0 {
+		t.Fatalf("the server saw %q", got)
+	}
+	for range 2 {
+		r := fetch(c, "POST", srv.URL+"/p?q", "host\nother.test\ncontent-length\n1\ntransfer-encoding\nchunked\nconnection\nx-a\n", "follow", []byte("body"))
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+	}
+	if want := fmt.Sprintf("POST %s /p?q %q [] 4", host, "body"); len(got) != 2 || got[0] != want || got[1] != want {
+		t.Errorf("the server saw %q, want %q twice", got, want)
+	}
+}
+
+// Outgoing TLS is 1.2 at least, whatever the configuration says.
+func TestOldTLSIsRefused(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(show))
+	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	conf := srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	conf.MinVersion = tls.VersionTLS10
+	if r := fetch(client(t, conf), "GET", srv.URL, "", "follow", nil); r.err == nil {
+		t.Error("TLS 1.1 was spoken")
+	}
+}
+
+// A pooled connection is used again once its response was read to the end.
+func TestConnectionsAreKept(t *testing.T) {
+	var mu sync.Mutex
+	peers := map[string]bool{}
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		peers[r.RemoteAddr] = true
+	}))
+	defer srv.Close()
+	c := client(t, nil)
+	for range 5 {
+		if r := fetch(c, "GET", srv.URL, "", "follow", nil); r.err != nil {
+			t.Fatal(r.err)
+		}
+	}
+	if len(peers) != 1 {
+		t.Errorf("%d connections for 5 requests", len(peers))
 	}
 }
 
