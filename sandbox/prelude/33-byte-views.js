@@ -44,6 +44,7 @@ function streamView(view) {
 
 function transferBuffer(buffer) {
   if (streamBufferDetached.call(buffer)) throw new TypeError('the buffer is detached');
+  if (wasmBuffers.has(buffer)) throw new TypeError('the buffer belongs to a WebAssembly.Memory');
   return streamTransfer.call(buffer);
 }
 

@@ -15,6 +15,7 @@
 //	flag.go      taking out the tests of a flag that is off
 //	fold.go      writing a constant table into the switch that goes through it
 //	dispatch.go  the one-export dispatcher
+//	tenant*.go   modules that workers bring: state that can be saved, limits, and what holds memories, tables and globals
 //
 // Invariants: no input makes Decode panic, or allocate more than a small multiple of the input's size. Decode is not
 // a validator: the caller compiles the result, and that judges types. It does check every function and global index,

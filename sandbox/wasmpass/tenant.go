@@ -149,7 +149,7 @@ func RewriteTenant(b []byte, host string) (*Tenant, error) {
 		return nil, fault.Wrap(fault.Invalid, "wasmpass.RewriteTenant", err)
 	}
 	t := &tenancy{m: m, host: host, globalsBefore: m.Globals(), out: &Tenant{Refs: map[uint32]FuncType{}, RefNumber: map[uint32]uint32{}, Thunks: map[uint32]int{}, customs: m.customs}}
-	for _, step := range []func() error{t.bounds, t.functions, t.tables, t.slots, t.globals, t.segments, t.drops, t.meter, t.exports} {
+	for _, step := range []func() error{t.bounds, t.costs, t.functions, t.tables, t.slots, t.globals, t.segments, t.drops, t.meter, t.exports} {
 		if err := step(); err != nil {
 			return nil, fault.Wrap(fault.Invalid, "wasmpass.RewriteTenant", err)
 		}

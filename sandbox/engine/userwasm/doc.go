@@ -11,7 +11,8 @@
 //	instance.go  making instances
 //	call.go      calls in both directions
 //	convert.go   values
-//	hosts.go     Table: the host functions behind the global WebAssembly
+//	hosts.go     Table: the host functions behind the global WebAssembly, those of modules and instances
+//	hostobjects.go  those of memories, tables and globals
 //
 // A module is rewritten before it is compiled (wasmpass.RewriteTenant). Its memory lies inside the guest's, so that scripts
 // see it without copying and the guest's reset and snapshot cover it. Everything else that lasts is described by records: a

@@ -2,6 +2,7 @@ package userwasm
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -146,8 +147,11 @@ func (l *Library) openLocked() error {
 	return nil
 }
 
-// plain configures an instance that has no name and starts nothing.
-func plain() wazero.ModuleConfig { return wazero.NewModuleConfig().WithName("").WithStartFunctions() }
+// plain configures an instance that has no name and starts nothing. Its source of randomness cannot be reached; the one that it would
+// get takes longer to make than all the rest.
+func plain() wazero.ModuleConfig {
+	return wazero.NewModuleConfig().WithName("").WithStartFunctions().WithRandSource(rand.Reader)
+}
 
 // compile runs on a goroutine of its own: whoever waits may give up, the work cannot.
 func (l *Library) compile(e *entry, b []byte, number int) {

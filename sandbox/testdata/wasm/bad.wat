@@ -17,7 +17,7 @@
   (func (export "fills") (drop (memory.grow (i32.const 200))) (loop (memory.fill (i32.const 0) (i32.const 1) (i32.const 13000000)) (br 0)))
   (func (export "grows") (result i32) (loop (br_if 0 (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) (memory.size))
   (func (export "growsForEver") (loop (drop (memory.grow (i32.const 1))) (br 0)))
-  (func (export "tables") (result i32) (loop (br_if 0 (i32.ne (table.grow 0 (ref.null func) (i32.const 1000)) (i32.const -1)))) (table.size 0))
+  (func (export "tables") (result i32) (loop (br_if 0 (i32.ne (table.grow 0 (ref.null func) (i32.const 10000)) (i32.const -1)))) (table.size 0))
   (func (export "tableFills") (drop (table.grow 0 (ref.null func) (i32.const 200000)))
     (loop (table.fill 0 (i32.const 0) (ref.func $leaf) (i32.const 200000)) (br 0)))
   (func (export "refs") (loop (table.set 0 (i32.const 0) (ref.func $leaf)) (br 0)))
