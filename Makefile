@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench wpt test262 sqllogictest sim test-net clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 sqllogictest sim test-net clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -66,8 +66,16 @@ examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wil
 examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
 	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
 
-bench: build ## the numbers of docs/performance.md, within ten minutes; needs wrk
+bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about twelve minutes; needs wrk
 	@go run ./bench
+
+# Each peer that is missing is named and left out.
+bench-peers: build ## beside workerd, node, nginx and NATS JetStream, in about three minutes; needs wrk, and npm, node, nginx for theirs
+	@$(MAKE) --no-print-directory bench/peers/node_modules/.package-lock.json || echo "workerd is left out: npm did not install it"
+	@go run ./bench -peers
+
+bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
+	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund
 
 # The public suites are not in this project: docs/conformance.md says where the results come from.
 wpt: engine ## run the web platform tests from a local copy, WPT_DIR=…; ARGS are more flags (-only url/,streams/ -json FILE -v)
@@ -83,5 +91,5 @@ sqllogictest: ## run SQLite's sqllogictest corpus from a local copy through the 
 	SLT_DIR="$(SLT_DIR)" go test -count=1 -run TestSQLLogic -v -timeout 2h ./sqlstore
 
 clean: ## remove what was built (not ./data)
-	rm -rf bin sandbox/engine/npm/node_modules examples/*/node_modules examples/*/dist
+	rm -rf bin sandbox/engine/npm/node_modules bench/peers/node_modules examples/*/node_modules examples/*/dist
 	find sandbox/engine/wasm/dist -type f ! -name placeholder.txt -delete

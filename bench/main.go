@@ -107,7 +107,7 @@ func run(ctx context.Context, cfg config) error {
 		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
 		{"kv", benchKV}, {"sql", benchSQL}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
 	if cfg.peers {
-		parts = []part{{"hello", peerHello}, {"objects", peerObjects}, {"queue", peerQueue}}
+		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}
 	if cfg.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == cfg.only }) {
 		var names []string
@@ -119,15 +119,17 @@ func run(ctx context.Context, cfg config) error {
 	var r report
 	r.line("machine: %s; %s", machine(), runtime.Version())
 	r.line("command: bench %s", strings.Join(os.Args[1:], " "))
+	var failed []string
 	began := time.Now()
 	for _, p := range parts {
-		if cfg.only != "" && cfg.only != p.name {
+		if cfg.only != "" && cfg.only != p.name || ctx.Err() != nil {
 			continue
 		}
 		r.line("\n%s", p.name)
 		start := time.Now()
 		if err := p.run(ctx, cfg, &r); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			r.line("  FAILED: %v", err)
+			failed = append(failed, p.name)
 		}
 		r.line("  (%v)", time.Since(start).Round(time.Second))
 	}
@@ -135,6 +137,9 @@ func run(ctx context.Context, cfg config) error {
 	r.line("took %v", time.Since(began).Round(time.Second))
 	if len(r.missed) > 0 {
 		r.line("targets missed: %s", strings.Join(r.missed, ", "))
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("parts that failed: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }

@@ -52,12 +52,7 @@ func (n *nodeProcess) objectWorker(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bundle, err := n.bundle(ctx, "files", objectsSource)
-	if err != nil {
-		return "", err
-	}
-	_, host, err := n.deployVersion(ctx, "files", map[string]any{"bundle": bundle, "handlers": []string{"fetch"}, "bucketBindings": []bound{files}})
-	return host, err
+	return n.deployBound(ctx, objectsSource, map[string]any{"bucketBindings": []bound{files}})
 }
 
 func (n *nodeProcess) measureBodies(ctx context.Context, cfg config, r *report) error {

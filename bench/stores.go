@@ -64,7 +64,11 @@ func benchKV(ctx context.Context, cfg config, r *report) error {
 		if err != nil {
 			return err
 		}
-		return n.fromJavaScript(ctx, cfg, r, kvSource, map[string]any{"kvBindings": []bound{cache}}, "/put", "/get")
+		host, err := n.deployBound(ctx, kvSource, map[string]any{"kvBindings": []bound{cache}})
+		if err != nil {
+			return err
+		}
+		return n.calls(ctx, cfg, r, 2*connections, host, "/", "/put", "/get")
 	}, "--max-inflight", "1024")
 }
 
@@ -121,8 +125,15 @@ func benchSQL(ctx context.Context, cfg config, r *report) error {
 	if n, err = startNode(ctx, cfg, dir, "--max-inflight", "1024"); err != nil {
 		return err
 	}
-	err = n.fromJavaScript(ctx, cfg, r, sqlSource, map[string]any{"sqliteBindings": []bound{db}}, "/select", "/insert", "/transaction", "/scan")
-	return errors.Join(err, n.stop())
+	defer n.stop() //nolint:errcheck // its numbers are taken
+	host, err := n.deployBound(ctx, sqlSource, map[string]any{"sqliteBindings": []bound{db}})
+	if err != nil {
+		return err
+	}
+	if err := n.calls(ctx, cfg, r, 2*connections, host, "/", "/select", "/insert", "/transaction"); err != nil {
+		return err
+	}
+	return n.calls(ctx, cfg, r, 4, host, "/scan") // an answer of 10,000 rows is large: few at once
 }
 
 // migrated gives a database of a node that does not run its schema and its rows.
@@ -137,24 +148,27 @@ func migrated(ctx context.Context, dir, uid string) error {
 	return errors.Join(err, s.Close())
 }
 
-// fromJavaScript loads the paths of a worker, each of which is one call of a binding, beside the same worker without a call: the
-// difference to what the room does at its door is what JavaScript and HTTP cost.
-func (n *nodeProcess) fromJavaScript(ctx context.Context, cfg config, r *report, source string, version map[string]any, paths ...string) error {
+// deployBound makes a worker with bindings and returns its host.
+func (n *nodeProcess) deployBound(ctx context.Context, source string, version map[string]any) (string, error) {
 	bundle, err := n.bundle(ctx, "bound", source)
 	if err != nil {
-		return err
+		return "", err
 	}
 	version["bundle"], version["handlers"] = bundle, []string{"fetch"}
 	_, host, err := n.deployVersion(ctx, "bound", version)
-	if err != nil {
-		return err
-	}
-	all := []*contender{n.contender("from JavaScript, no call", host, "/")}
+	return host, err
+}
+
+// calls loads the paths of a worker, each of which is one call of a binding, but for "/", which calls nothing. What a call costs more
+// than that, and more than the room at its door, is JavaScript's and the way to the room.
+func (n *nodeProcess) calls(ctx context.Context, cfg config, r *report, conns int, host string, paths ...string) error {
+	var all []*contender
 	for _, path := range paths {
-		all = append(all, n.contender("from JavaScript, "+path[1:], host, path))
+		name := "from JavaScript, " + path[1:]
+		if path == "/" {
+			name = "from JavaScript, no call"
+		}
+		all = append(all, n.contender(name, host, path))
 	}
-	if err := contest(ctx, cfg.fewer(), r, 2*connections, all...); err != nil {
-		return err
-	}
-	return nil
+	return contest(ctx, cfg.fewer(), r, conns, all...)
 }
