@@ -24,8 +24,9 @@
 //
 // Invariants: a call that returned nil is on disk. A record names its value file only when that is complete and on disk, and the
 // file goes only when the loss of its last name is on disk. Sequence numbers are never used twice under one epoch. What is not
-// durable yet is never shown to a peer. A tombstone goes only when every member and this store cover it, nothing older is on its way here, and its
-// grace is over. TestSimulation holds the whole to its promises, TestSimulationNeedsEachRule shows that each rule is needed.
+// durable yet is never shown to a peer. A tombstone goes only when every member and this store cover it, nothing older is on its
+// way here, and its grace is over. TestSimulation holds the whole to its promises, TestSimulationNeedsEachRule shows that each rule
+// is needed.
 //
 // Not here: JavaScript (package sandbox), the Resource (package control), the peer listener and certificates (package node).
 package kv
