@@ -119,7 +119,7 @@ func TestWasm(t *testing.T) {
 // hostileWasm are bodies of handlers that have bad.wasm instantiated as x, and how the invocation ends.
 var hostileWasm = []struct {
 	name, body string
-	want       *fault.Named // nil: with the answer "ended"
+	want       *fault.Named // nil: with the answer "ended", if there is time enough
 }{
 	{"endless loop", `x.spin()`, event.ErrCPU},
 	{"endless loop with a condition", `x.spinParam(1)`, event.ErrCPU},
@@ -172,6 +172,7 @@ func TestHostileWasm(t *testing.T) {
 					switch {
 					case c.want != nil && !errors.Is(err, c.want):
 						t.Errorf("error %v, want %v", err, c.want)
+					case c.want == nil && errors.Is(err, event.ErrCPU): // how much can be done in the time is the machine's affair
 					case c.want == nil && err != nil:
 						t.Errorf("error %v", err)
 					case c.want == nil:
