@@ -10,6 +10,7 @@ const coreObjectPrototype = Object.prototype;
 const coreHasOwn = Object.hasOwn;
 const coreEntries = Object.entries;
 const coreParse = JSON.parse;
+const wasmBuffers = new WeakSet(); // of memories of WebAssembly: only growth detaches them
 const coreResolve = Promise.resolve.bind(Promise);
 const coreNow = Date.now;
 const coreClock = performance.now.bind(performance);

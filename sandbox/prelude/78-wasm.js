@@ -5,8 +5,6 @@ const wasmKinds = ['function', 'table', 'memory', 'global'];
 const wasmTypes = { __proto__: null, i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b, anyfunc: 0x70, funcref: 0x70, externref: 0x6f };
 const wasmNoType = { __proto__: null, 0x70: true, 0x6f: true };
 const wasmReturned = 8; // a value that is not an object of ours, for the host
-const wasmBuffers = new WeakSet(); // of memories
-const wasmFrom = Array.from;
 const wasmConstruct = Reflect.construct;
 const wasmFreeze = Object.freeze;
 
@@ -27,7 +25,7 @@ function wasmError(name) {
 const WasmCompileError = wasmError('CompileError');
 const WasmLinkError = wasmError('LinkError');
 const WasmRuntimeError = wasmError('RuntimeError');
-host.wasmSetup(WasmCompileError, WasmLinkError, WasmRuntimeError, (list) => wasmFrom(list), []);
+host.wasmSetup(WasmCompileError, WasmLinkError, WasmRuntimeError, (list) => [...list], []);
 
 // What already stands for a number: one object per memory, table and global.
 const wasmObjects = { table: new Map(), memory: new Map(), global: new Map() };
@@ -57,9 +55,10 @@ function wasmLong(value, what) {
 }
 
 function wasmLimits(descriptor, what) {
-  const { initial, maximum } = descriptor;
+  const { initial } = descriptor;
   if (initial === undefined) throw new TypeError(`${what}: the descriptor has no initial size`);
   const min = wasmLong(initial, `${what}: initial`);
+  const { maximum } = descriptor;
   const max = maximum === undefined ? -1 : wasmLong(maximum, `${what}: maximum`);
   return [min, max];
 }
@@ -105,7 +104,8 @@ for (const [name, fn] of coreEntries({
     webArguments(arguments.length, 2, 'WebAssembly.Module.customSections');
     wasmModule(module, 'WebAssembly.Module.customSections');
     if (sectionName === undefined) throw new TypeError('WebAssembly.Module.customSections: the name is undefined');
-    return host.wasmCustom(wasmModuleNumber(module), idlUSV(sectionName));
+    const name = `${sectionName}`;
+    return name === idlUSV(name) ? host.wasmCustom(wasmModuleNumber(module), name) : [];
   },
 })) coreDefine(Module, name, { __proto__: null, value: fn, writable: true, enumerable: true, configurable: true });
 
@@ -177,7 +177,7 @@ const { is: wasmIsTable, number: wasmTableNumber } = Table;
 
 // The value of an argument that may be left out.
 function wasmDefault(type, given, value) {
-  return type === 0x70 && (!given || value === undefined) ? null : value;
+  return type === 0x70 && !given ? null : value;
 }
 
 class Global {
@@ -188,8 +188,9 @@ class Global {
     } else {
       wasmDescriptor(descriptor, 'WebAssembly.Global');
       const mutable = !!descriptor.mutable;
-      const type = wasmTypes[`${descriptor.value}`];
-      if (type === undefined || `${descriptor.value}` === 'funcref') throw new TypeError('WebAssembly.Global: the type is not known');
+      const name = `${descriptor.value}`;
+      const type = wasmTypes[name];
+      if (type === undefined || name === 'funcref') throw new TypeError('WebAssembly.Global: the type is not known');
       if (type === 0x7b) throw new TypeError('WebAssembly.Global: values of the type v128 have no counterpart in JavaScript');
       this.#number = host.wasmGlobalNew(type, mutable, type === 0x6f && arguments.length < 2 ? null : value);
       if (type === 0x6f && (arguments.length < 2 || value === undefined)) host.wasmGlobalInit(this.#number, undefined);
@@ -215,7 +216,8 @@ const wasmGive = { __proto__: null,
   global: (value) => wasmIsGlobal(value) ? [3, wasmGlobalNumber(value)] : [wasmReturned, value],
 };
 
-function wasmInstantiate(module, imports) {
+// Reads the imports, in their order: what the host is given for each.
+function wasmRead(module, imports) {
   const about = wasmAbout(module);
   if (imports !== undefined && (typeof imports !== 'object' && typeof imports !== 'function' || imports === null)) throw new TypeError('WebAssembly.Instance: the imports are not an object');
   if (about.imports.length > 0 && imports === undefined) throw new TypeError('WebAssembly.Instance: the module has imports and none are given');
@@ -226,6 +228,11 @@ function wasmInstantiate(module, imports) {
     const [k, value] = wasmGive[kind](object[name]);
     given.push(k, value);
   }
+  return given;
+}
+
+function wasmInstantiate(module, given) {
+  const about = wasmAbout(module);
   const flat = host.wasmInstantiate(wasmModuleNumber(module), given);
   const exports = coreCreate(null);
   about.exports.forEach(({ name, kind }, i) => {
@@ -245,7 +252,8 @@ function wasmTableObject(number) {
 class Instance {
   #exports;
   constructor(module, importObject) {
-    this.#exports = wasmInstantiate(wasmModule(module, 'WebAssembly.Instance'), importObject);
+    this.#exports = wasmInstantiate(wasmModule(module, 'WebAssembly.Instance'),
+      arguments[2] === wasmMake ? importObject : wasmRead(module, importObject));
   }
   get exports() { return this.#exports; }
 }
@@ -284,7 +292,10 @@ for (const [name, fn] of coreEntries({
       if (importObject !== undefined && (typeof importObject !== 'object' && typeof importObject !== 'function' || importObject === null)) {
         throw new TypeError('WebAssembly.instantiate: the imports are not an object');
       }
-      if (wasmIsModule(source)) return () => new Instance(source, importObject);
+      if (wasmIsModule(source)) {
+        const given = wasmRead(source, importObject);
+        return () => new Instance(source, given, wasmMake);
+      }
       const copy = idlCopyBytes(wasmBytes(source, 'WebAssembly.instantiate'));
       return () => {
         const module = new Module(copy);
