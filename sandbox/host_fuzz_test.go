@@ -18,7 +18,9 @@ import (
 // answer or throw, leave nothing behind, and the sandbox is clean afterwards (module-worker §7).
 func FuzzHostFunctions(f *testing.F) {
 	s := newBox(f, Options{MaxCPU: 200 * time.Millisecond, MaxMemoryBytes: 16 << 20, MaxCallBytes: 1 << 20, MaxInstances: 2,
-		Fetch: funcFetcher(func(ctx context.Context, o *binding.Outbound, res *event.Response) error { return endless(ctx, o.Request, res) })})
+		Fetch: funcFetcher(func(ctx context.Context, o *binding.Outbound, res *event.Response) error {
+			return endless(ctx, o.Request, res)
+		})})
 	v := openVersion(f, s, Spec{Bindings: hostileWorld(), Graph: graphOf(fetcher(`return new Response(String(globalThis.mark))`))})
 	hosts := hostTable()
 	for i := range hosts {
