@@ -7,6 +7,8 @@
 //	public_test.go    hostile clients, answers and guests on the public listener; what a drain waits for
 //	crash_test.go     the process killed at every point of the crash matrix (host-api §7.5), with a build that has fault points
 //	backup_test.go    secrets, backup and restore, the audit
+//	streams_test.go   both bodies, and clients that leave, through service calls and fetch
+//	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Not here: anything but tests.
