@@ -20,6 +20,7 @@ type contender struct {
 	script          string // what wrk sends instead of GET, in its own language; "" for none
 
 	rate, p50, p99 []float64 // per window; requests per second, milliseconds
+	refused        int       // answers that were no success
 }
 
 // contest loads all contenders in turn, in windows of the same length after one that warms up, and prints what each did.
@@ -44,6 +45,9 @@ func contest(ctx context.Context, cfg config, r *report, conns int, all ...*cont
 		rate := spreadOf(c.rate)
 		r.line("  %-34s %8.0f req/s (%.0f-%.0f)   p50 %.2f ms   p99 %.1f ms", c.name, rate.median, rate.low, rate.high,
 			spreadOf(c.p50).median, spreadOf(c.p99).median)
+		if c.refused > 0 {
+			r.target("  answers that are no success", float64(c.refused), 0, true, "")
+		}
 	}
 	return nil
 }
@@ -54,10 +58,22 @@ func (c *contender) median() float64 { return spreadOf(c.rate).median }
 var (
 	rateLine    = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
 	latencyLine = regexp.MustCompile(`\s(50|99)%\s+([0-9.]+)(us|ms|s)`)
-	errorLine   = regexp.MustCompile(`Socket errors: .*|Non-2xx or 3xx responses: .*`)
+	errorLine   = regexp.MustCompile(`Socket errors: .*`)
+	refusedLine = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)`)
+	totalLine   = regexp.MustCompile(`(\d+) requests in`)
 )
 
-// load is one window of wrk.
+// number returns what the pattern's group matched; 0 if it is not there.
+func number(pattern *regexp.Regexp, out []byte) int {
+	m := pattern.FindSubmatch(out)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(m[1]))
+	return n
+}
+
+// load is one window of wrk. A few answers that are no success are counted, many end it.
 func (c *contender) load(ctx context.Context, window time.Duration, conns int) error {
 	seconds := strconv.Itoa(max(1, int(window.Seconds())))
 	args := []string{"-t2", "-c" + strconv.Itoa(conns), "-d" + seconds + "s", "--latency", "--timeout", "10s", "-H", "Host: " + c.host}
@@ -79,6 +95,10 @@ func (c *contender) load(ctx context.Context, window time.Duration, conns int) e
 	}
 	if bad := errorLine.Find(out); bad != nil {
 		return fmt.Errorf("%s: wrk says %q: the numbers mean nothing", c.name, bad)
+	}
+	refused, total := number(refusedLine, out), number(totalLine, out)
+	if c.refused += refused; refused > total/100 {
+		return fmt.Errorf("%s: %d of %d answers are no success: the numbers mean nothing", c.name, refused, total)
 	}
 	m := rateLine.FindSubmatch(out)
 	if m == nil {
