@@ -46,7 +46,8 @@ func contest(ctx context.Context, cfg config, r *report, conns int, all ...*cont
 		r.line("  %-34s %8.0f req/s (%.0f-%.0f)   p50 %.2f ms   p99 %.1f ms", c.name, rate.median, rate.low, rate.high,
 			spreadOf(c.p50).median, spreadOf(c.p99).median)
 		if c.refused > 0 {
-			r.target("  answers that are no success", float64(c.refused), 0, true, "")
+			r.line("    %d of its answers are no success: MISSED", c.refused)
+			r.missed = append(r.missed, c.name+": only successes")
 		}
 	}
 	return nil
