@@ -312,3 +312,31 @@ func TestForwardedUploadMayBeSlow(t *testing.T) {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
 }
+
+// A read of the request body that its invocation left open reports to nobody: the next invocation of the sandbox takes no
+// foreign answer for one of its own.
+func TestOpenReadEndsWithInvocation(t *testing.T) {
+	s := newBox(t, Options{MaxInstances: 1})
+	kv := newMemoryKV()
+	v := openVersion(t, s, Spec{Bindings: []binding.Binding{{Name: "KV", KV: kv}}, Graph: graphOf(fetcher(`
+		if (request.body !== null) { request.body.getReader().read().catch(() => {}); throw new Error('left'); }
+		return new Response(String(await env.KV.get('none')));`))})
+	for range 20 {
+		r, w := io.Pipe()
+		req := request()
+		req.Method, req.Length, req.Body = []byte("POST"), -1, &pipedBody{r}
+		var res event.Response
+		if err := v.Serve(context.Background(), req, &res); err == nil {
+			t.Fatal("a handler that threw has answered")
+		}
+		w.Close()
+		if got := serve(t, v, request()); got.body != "null" {
+			t.Fatalf("the next invocation got %d %q", got.status, got.body)
+		}
+	}
+}
+
+// pipedBody waits for its bytes until it is closed.
+type pipedBody struct{ *io.PipeReader }
+
+func (pipedBody) TryRead([]byte) (int, error) { return 0, nil }

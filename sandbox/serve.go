@@ -230,7 +230,9 @@ func (g *guest) finish() {
 	}
 	g.endCalls()
 	g.endWork()
-	for len(g.ended) > 0 { // ended while nobody waited any more
+	g.endSources()
+	g.endSource(&g.body)
+	for len(g.ended) > 0 { // ended while nobody waited any more; nothing that could end is left
 		c := <-g.ended
 		if c.drop != nil {
 			c.drop()
@@ -238,8 +240,6 @@ func (g *guest) finish() {
 		c.free(g)
 	}
 	g.letAllGo()
-	g.endSources()
-	g.endSource(&g.body)
 	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
 	box := g.box
 	g.version.release(g)
