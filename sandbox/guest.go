@@ -98,6 +98,7 @@ const maxRejections = 32 // kept at once; more are counted as one
 func newGuest(s *Sandbox, in *engine.Instance, origin event.Origin) *guest {
 	g := &guest{box: s, in: in, origin: origin, born: time.Now()}
 	g.onReject = g.onRejection
+	in.Yield = g.yield
 	return g
 }
 
@@ -152,6 +153,8 @@ func (g *guest) start() error {
 
 // queue waits for a slot, as long as the deadline allows.
 func (g *guest) queue() error {
+	g.box.waiting.Add(1)
+	defer g.box.waiting.Add(-1)
 	var late <-chan time.Time
 	if !g.deadline.IsZero() {
 		late = g.wakeAt(g.deadline)
@@ -165,6 +168,24 @@ func (g *guest) queue() error {
 	case <-late:
 		return event.ErrWall
 	}
+}
+
+// yield lets those who wait for a slot have theirs first: without it a few guests that never end would keep everybody
+// else out until their CPU time is used up. It is called while the guest runs.
+func (g *guest) yield() {
+	if !g.running || g.box.waiting.Load() == 0 {
+		return
+	}
+	g.in.Unwatch()
+	g.in.Pause()
+	<-g.box.slots
+	g.box.waiting.Add(1)
+	g.box.slots <- struct{}{} // in the order in which they came; whoever runs yields in its turn
+	g.box.waiting.Add(-1)
+	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
+		g.in.Interrupt(event.ErrWall)
+	}
+	g.in.Resume()
 }
 
 // leave stops the clock and gives the slot to somebody else.

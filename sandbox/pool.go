@@ -62,6 +62,8 @@ func (v *Version) depart() {
 
 // queue waits for a slot, as long as the deadline allows and the client is there.
 func (v *Version) queue(ctx context.Context, deadline time.Time) error {
+	v.box.waiting.Add(1)
+	defer v.box.waiting.Add(-1)
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
 	select {

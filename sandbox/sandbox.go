@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"edged/internal/fault"
@@ -19,6 +20,7 @@ type Sandbox struct {
 	opt      Options
 	engine   *engine.Engine
 	slots    chan struct{} // holds a token per running guest
+	waiting  atomic.Int32  // guests and invocations that wait for a token
 	builds   chan struct{} // holds a token per load: they are long and few
 	workers  chan struct{} // holds a token per piece of work beside a guest
 	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy

@@ -105,6 +105,9 @@ func (in *Instance) poll() uint64 {
 		}
 	}
 	if l.stop == nil {
+		if in.Yield != nil && !l.lazy && now-l.started > turn {
+			in.Yield()
+		}
 		return 0
 	}
 	if now-l.stopAt > in.engine.opt.Grace {
@@ -113,6 +116,9 @@ func (in *Instance) poll() uint64 {
 	}
 	return 1
 }
+
+// turn is how long a guest runs at a stretch before it is asked to make room.
+const turn = 2 * time.Millisecond
 
 // pollSoon is how much active time may pass between two polls before a host call brings the next one forward.
 const pollSoon = 500 * time.Microsecond
