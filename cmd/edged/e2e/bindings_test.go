@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -102,12 +103,12 @@ func (n *node) address(name, worker string) string {
 	return "http://" + r.Output.Hostname
 }
 
-// eventually polls an URL until its body is what is wanted.
+// eventually polls an URL until its body is as wanted.
 func (n *node) eventually(url, want string) {
 	n.t.Helper()
-	got := ""
+	got, wanted := "", regexp.MustCompile(want)
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
-		if got = n.get(url).body; got == want {
+		if got = n.get(url).body; wanted.MatchString(got) {
 			return
 		}
 	}
@@ -165,5 +166,6 @@ func TestBindings(t *testing.T) {
 	n = start(t, dir)
 	expect(t, "get after a kill", n.get(url+"/get"), 200, "?one")
 	expect(t, "env after a kill", n.get(url+"/env"), 200, `[["API_KEY","CACHE","DB","GREETING","OTHER","TASKS"],"hi",7]`)
-	n.eventually(url+"/seen", "tasks one2,two2")
+	// The kill may have hit the second delivery: it counts, and the third brings them (queue §6).
+	n.eventually(url+"/seen", "^tasks one[23],two[23]$")
 }
