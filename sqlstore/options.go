@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"edged/internal/disk"
@@ -32,6 +33,10 @@ func (o *Options) fill() error {
 	var errs []error
 	if o.Dir == "" {
 		errs = append(errs, errors.New("sqlstore: Dir is required"))
+	} else if dir, err := filepath.Abs(o.Dir); err != nil {
+		errs = append(errs, err)
+	} else {
+		o.Dir = dir // SQLite takes file names as URLs, and those have no working directory
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -60,6 +60,17 @@ func TestCreateAndDelete(t *testing.T) {
 	}
 }
 
+// node-surface §2: the default data directory is ./data.
+func TestRelativeDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := openStore(t, Options{Dir: "./data"})
+	d := s.newTestDatabase(t, "db1", "CREATE TABLE t(x)")
+	mustExecute(t, d, "INSERT INTO t VALUES(1)")
+	if _, err := os.Stat(filepath.Join("data", databasesDir, "db1", "main.db")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDatabasesLiveAcrossRestarts(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(Options{Dir: dir})

@@ -77,9 +77,10 @@ func start(t *testing.T, dir string, flags ...string) *node {
 func startBinary(t *testing.T, binary string, env []string, dir string, flags ...string) *node {
 	t.Helper()
 	n := &node{t: t, dir: dir, log: new(bytes.Buffer), done: make(chan error, 1)}
-	args := []string{"run", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--control", "127.0.0.1:0",
+	args := []string{"run", "--data-dir", "./" + filepath.Base(dir), "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--control", "127.0.0.1:0",
 		"--admin", "127.0.0.1:0", "--log-format", "json"}
 	n.cmd = exec.Command(binary, append(args, flags...)...)
+	n.cmd.Dir = filepath.Dir(dir) // the default data directory is relative too
 	n.cmd.Stderr = n.log
 	n.cmd.Env = append(os.Environ(), env...)
 	code, known := filepath.Join(dir, "sandbox", "code"), filepath.Join(filepath.Dir(binary), "code")
