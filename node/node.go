@@ -24,7 +24,6 @@ import (
 	"edged/router"
 	"edged/sandbox"
 	"edged/sandbox/outbound"
-	"edged/sandbox/prelude"
 )
 
 // Node is one edge node in this process. New takes what it needs, Run serves; use it once.
@@ -207,7 +206,7 @@ func (n *Node) openControl() (err error) {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
-	n.versions.facades = prelude.Digest() // also of a last plan from another program, before control has judged it
+	n.versions.facades = sandbox.FacadeSet() // also of a last plan from another program, before control has judged it
 	opt, err := n.controlOptions()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -40,6 +41,23 @@ func hosts(pairs ...string) (c plan.Changes[plan.Host]) {
 		c.Put = append(c.Put, &plan.Host{Name: pairs[i], Worker: pairs[i+1]})
 	}
 	return c
+}
+
+// worker-version §9: what is sealed with another facade set is not opened, whatever the plan says: it may be the last plan of
+// another program.
+func TestVersionOfAnotherFacadeSetIsNotOpened(t *testing.T) {
+	v, now := served(t)
+	v.facades = "ours"
+	versions := ready("v1", "v2")
+	versions.Put[0].Sealed, versions.Put[1].Sealed = "ours", "theirs"
+	v.apply(&plan.Delta{Hosts: hosts("a.test", "w1"), Versions: versions,
+		Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("w1", "v1", 5000, "v2", 5000)}}})
+	if v.loaded["v1"].err != nil || !errors.Is(v.loaded["v2"].err, errNotReady) {
+		t.Errorf("opened with %v and %v", v.loaded["v1"].err, v.loaded["v2"].err)
+	}
+	if w := now().Match([]byte("a.test")); w == nil {
+		t.Error("the name is gone")
+	}
 }
 
 // worker-deployment §3: the table gives every version its basis points; a name without an active deployment leads to a worker

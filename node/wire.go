@@ -18,7 +18,6 @@ import (
 	"edged/internal/meter"
 	"edged/router/table"
 	"edged/sandbox"
-	"edged/sandbox/prelude"
 )
 
 var _ table.Handler = (*sandbox.Version)(nil)
@@ -54,7 +53,7 @@ func (n *Node) controlOptions() (control.Options, error) {
 		Retire:              n.versions.retire,
 		BackupFiles:         backupFiles,
 		Rooms:               n.operatorRooms(),
-		FacadeSet:           prelude.Digest(),
+		FacadeSet:           sandbox.FacadeSet(),
 		Log:                 n.log,
 		Metrics:             control.NewMetrics(n.registry),
 	}, nil

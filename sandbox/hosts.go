@@ -1,12 +1,16 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 
 	"edged/sandbox/engine"
 	"edged/sandbox/facade"
 	"edged/sandbox/hostapi"
+	"edged/sandbox/prelude"
 )
 
 // hostTable returns every host function of a guest, this room's own behind those of the web classes, those of the bindings last. Images hold
@@ -29,6 +33,19 @@ func hostTable() []engine.Host {
 		{Name: "sinkEnd", Argc: 2, Fn: hostSinkEnd},
 	}
 	return slices.Concat(hostapi.Table(), own, facade.Table())
+}
+
+// FacadeSet names, in hexadecimal, what this program offers to workers: the prelude and the host functions that it calls
+// (worker-version §9). Versions are sealed with it.
+func FacadeSet() string { return facadeSet(prelude.Digest(), hostTable()) }
+
+func facadeSet(prelude string, hosts []engine.Host) string {
+	h := sha256.New()
+	fmt.Fprintln(h, prelude)
+	for _, f := range hosts {
+		fmt.Fprintf(h, "%s/%d\n", f.Name, f.Argc)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // timerSet(id, milliseconds)

@@ -57,7 +57,7 @@ func Source() string {
 	return src
 }
 
-// Digest names the facade set in hexadecimal: images made with another one are not usable.
+// Digest names the script in hexadecimal: images made with another one are not usable.
 func Digest() string {
 	_, digest := load()
 	return digest
