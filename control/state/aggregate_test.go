@@ -311,7 +311,7 @@ func TestReferenceStates(t *testing.T) {
 	}
 }
 
-// The deletion matrix for the Forms of this table (REL-8), and REL-9: the pins of a failed update stay.
+// The deletion matrix for the Forms of this table (REL-8).
 func TestDeletionMatrix(t *testing.T) {
 	l := newLab(t)
 	w := l.worker("w")

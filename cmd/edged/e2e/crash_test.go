@@ -176,7 +176,7 @@ func TestCrashMatrix(t *testing.T) {
 
 // The same for Resources whose effect is to make and to remove an empty store.
 func TestCrashMatrixOfStores(t *testing.T) {
-	for _, form := range []string{"EdgeKVNamespace/0.2.0/", "SQLiteDatabase/0.2.0/"} {
+	for _, form := range []string{"EdgeKVNamespace/0.2.0/", "SQLiteDatabase/0.2.0/", "ObjectBucket/0.3.0/", "AtLeastOnceQueue/0.2.0/"} {
 		for _, row := range []crash{
 			{"before the effect", "control.dispatched", false, "reconciling", "unknown"},
 			{"after backend success", "control.done", false, "reconciling", "unknown"},
