@@ -105,12 +105,8 @@ func (s *Store) open() error {
 	return fault.Wrap(fault.Unavailable, "kv.Open", err)
 }
 
-// openCursors takes the cursor secret from the options, or makes one once and keeps it.
+// openCursors makes the cursor secret once and keeps it.
 func (s *Store) openCursors() error {
-	s.cursors.secret = s.opt.CursorKey
-	if s.opt.CursorKey != nil {
-		return nil
-	}
 	key := []byte{prefixMeta, 'c'}
 	v, err := get(s.db, key)
 	if err != nil {

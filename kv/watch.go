@@ -153,7 +153,10 @@ func (s *Store) Wait(ctx context.Context, origin replica.Origin, seq uint64) err
 	}
 }
 
-const askEvery = time.Minute
+const (
+	askEvery   = time.Minute
+	auditEvery = time.Hour
+)
 
 // runWatch keeps gauges current, asks members that are not pulled from for their vectors, and compares digests.
 func (s *Store) runWatch(ctx context.Context) {
@@ -161,11 +164,7 @@ func (s *Store) runWatch(ctx context.Context) {
 	defer gauge.Stop()
 	ask := time.NewTicker(askEvery)
 	defer ask.Stop()
-	every := s.opt.Peers.Audit
-	if every == 0 {
-		every = time.Hour
-	}
-	audit := time.NewTicker(every)
+	audit := time.NewTicker(auditEvery)
 	defer audit.Stop()
 	for {
 		select {
