@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		expect(t, b.saw(90*time.Second), "a/1@00:00 a/1@00:01")
-		if _, err := New(Options{Parallel: -1}); fault.CodeOf(err) != fault.Invalid {
+		if _, err := New(Options{Drain: -1}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("empty options: %v", err)
 		}
 	})
