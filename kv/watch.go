@@ -28,9 +28,6 @@ func (s *Store) level(m Member, mark replica.Mark) {
 	w := &s.seen
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.level == nil {
-		w.level, w.heads = map[replica.Origin]time.Time{}, map[replica.Origin]gossip.Head{}
-	}
 	w.level[m.Epoch] = time.Now()
 	if h := w.heads[m.Epoch]; h.Seq < mark.Vector[m.Epoch] {
 		w.heads[m.Epoch] = gossip.Head{Epoch: uint64(m.Epoch), Seq: mark.Vector[m.Epoch], Ms: mark.Now}
