@@ -39,7 +39,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return unavailable("objects.Sweep", errors.Join(errs...))
 }
 
-// all returns the buckets of now, by uid.
+// all returns the buckets of now, in the order in which they were made.
 func (s *Store) all() []*bucket {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
