@@ -72,6 +72,9 @@ func (s *Scheduler) Trigger(ctx context.Context, uid string) (Match, error) {
 		return Match{}, fault.New(fault.Unavailable, op, "the scheduler is not running")
 	}
 	recorded, err := s.opt.Record(ctx, minute, []Match{t.match(minute)})
+	if err != nil || len(recorded) == 0 {
+		s.catchUp()
+	}
 	if err != nil {
 		return Match{}, fault.Wrap(fault.Unavailable, op, err)
 	}
