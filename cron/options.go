@@ -33,8 +33,7 @@ type Options struct {
 	// Done makes durable that a match's run is over. Calling it again is fine.
 	Done func(ctx context.Context, m Match) error
 
-	Parallel int           // runs at once, 0 means 256; recorded matches beyond wait
-	Drain    time.Duration // how long runs may go on once Run was told to stop, 0 means 5 s
+	Drain time.Duration // how long runs may go on once Run was told to stop, 0 means 5 s
 }
 
 func (o Options) complete() (Options, error) {
@@ -42,17 +41,14 @@ func (o Options) complete() (Options, error) {
 	if o.Record == nil || o.Load == nil || o.Fire == nil || o.Done == nil {
 		faults = append(faults, errors.New("a scheduler needs Record, Load, Fire and Done"))
 	}
-	if o.Parallel < 0 || o.Drain < 0 {
-		faults = append(faults, errors.New("neither Parallel nor Drain is negative"))
+	if o.Drain < 0 {
+		faults = append(faults, errors.New("the time to drain is negative"))
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
-	}
-	if o.Parallel == 0 {
-		o.Parallel = 256
 	}
 	if o.Drain == 0 {
 		o.Drain = 5 * time.Second

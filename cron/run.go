@@ -97,6 +97,7 @@ func (s *Scheduler) record(ctx context.Context, minute time.Time, matches []Matc
 			s.start(recorded)
 			s.opt.Metrics.matches["recorded"].Add(float64(len(recorded)))
 			s.opt.Metrics.matches["unrecorded"].Add(float64(len(matches) - len(recorded)))
+			doubt = len(recorded) < len(matches) // a run that is open on record may be one that nobody here knows
 			matches = nil
 			break
 		}
@@ -119,11 +120,14 @@ func (s *Scheduler) record(ctx context.Context, minute time.Time, matches []Matc
 	}
 }
 
-// catchUp starts what was recorded although nobody could tell.
+// catchUp starts what was recorded although nobody could tell, or leaves it to the next Run.
 func (s *Scheduler) catchUp() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	r := s.runs
-	s.mu.Unlock()
+	if r == nil {
+		return
+	}
 	r.all.Go(func() {
 		for try := 0; ; try++ {
 			owed, err := s.opt.Load(r.stop)

@@ -8,10 +8,13 @@ import (
 	"edged/internal/fault"
 )
 
+// parallel is how many runs there are at once; recorded matches beyond wait.
+const parallel = 256
+
 // Scheduler records and fires the matches of its triggers. All methods are safe for concurrent use.
 type Scheduler struct {
 	opt   Options       // set by New, then constant
-	slots chan struct{} // capacity Parallel: a run holds one
+	slots chan struct{} // capacity parallel: a run holds one
 
 	recording sync.Mutex // held while a minute is recorded, so that Trigger and the clock do not cross; taken before mu
 
@@ -26,7 +29,7 @@ func New(opt Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "cron.New", err.Error())
 	}
-	return &Scheduler{opt: opt, slots: make(chan struct{}, opt.Parallel), cal: newCalendar()}, nil
+	return &Scheduler{opt: opt, slots: make(chan struct{}, parallel), cal: newCalendar()}, nil
 }
 
 // SetTriggers replaces the table of triggers. A new or changed one governs the minutes that begin from now on, or from its Since;
@@ -69,6 +72,9 @@ func (s *Scheduler) Trigger(ctx context.Context, uid string) (Match, error) {
 		return Match{}, fault.New(fault.Unavailable, op, "the scheduler is not running")
 	}
 	recorded, err := s.opt.Record(ctx, minute, []Match{t.match(minute)})
+	if err != nil || len(recorded) == 0 {
+		s.catchUp()
+	}
 	if err != nil {
 		return Match{}, fault.Wrap(fault.Unavailable, op, err)
 	}

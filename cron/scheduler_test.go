@@ -149,6 +149,45 @@ func TestDoubtIsResolvedLater(t *testing.T) {
 	})
 }
 
+// A match by hand whose answer is lost: what came of it is found out, as for the clock's own.
+func TestTriggerInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook()
+		b.fail = func(op string) (before, after error) {
+			if op == "record" {
+				after = errors.New("no answer")
+			}
+			return nil, after
+		}
+		s, stop := running(t, b, Trigger{UID: "a", Cron: "30 12 * * *", Generation: 1})
+		synctest.Wait()
+		if _, err := s.Trigger(t.Context(), "a"); fault.CodeOf(err) != fault.Unavailable {
+			t.Error(err)
+		}
+		expect(t, b.saw(time.Minute), "a/1@00:00")
+		stop()
+		if _, err := s.Trigger(t.Context(), "a"); fault.CodeOf(err) != fault.Unavailable {
+			t.Error(err)
+		}
+	})
+}
+
+// A run that came on record after everything was asked stands in the way of the next match: that is when it is found.
+func TestUnknownOpenRunIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook()
+		_, stop := running(t, b, Trigger{UID: "a", Cron: "1-59 * * * *", Generation: 1})
+		defer stop()
+		expect(t, b.saw(30*time.Second), "")
+		m := Match{Trigger: "a", Generation: 1, Minute: time.Now().Truncate(time.Minute).UnixMilli()}
+		b.mu.Lock()
+		b.entries[key(m)] = &page{Match: m}
+		b.mu.Unlock()
+		expect(t, b.saw(time.Minute), "a/1@00:00")
+		expect(t, b.saw(time.Minute), "a/1@00:02")
+	})
+}
+
 // The end of a run is told until it is on record; the handler is not called again for it.
 func TestDoneIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +261,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		expect(t, b.saw(90*time.Second), "a/1@00:00 a/1@00:01")
-		if _, err := New(Options{Parallel: -1}); fault.CodeOf(err) != fault.Invalid {
+		if _, err := New(Options{Drain: -1}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("empty options: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -13,8 +12,6 @@ import (
 
 	"edged/internal/fault"
 )
-
-func fillRandom(b []byte) { rand.Read(b) } // never fails: the runtime ends the process instead
 
 // marker is the file that says "this directory is a copy". Opening such a directory gives it a new epoch.
 type marker struct {

@@ -45,9 +45,6 @@ func (s *Store) rang(h gossip.Head) {
 	}
 	w := &s.seen
 	w.mu.Lock()
-	if w.heads == nil {
-		w.level, w.heads = map[replica.Origin]time.Time{}, map[replica.Origin]gossip.Head{}
-	}
 	if w.heads[o].Seq < h.Seq {
 		w.heads[o] = h
 	}

@@ -286,7 +286,6 @@ type view struct {
 	snap   *pebble.Snapshot
 	staged uint64 // batches that it shows
 	head   uint64
-	seq    uint64
 	vector replica.Vector
 	clock  replica.HLC
 }
@@ -295,7 +294,7 @@ type view struct {
 func (l *ledger) view() view {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return view{snap: l.db.NewSnapshot(), staged: l.staged, head: l.head, seq: l.seq, vector: l.vector.Clone(), clock: l.clock.Last()}
+	return view{snap: l.db.NewSnapshot(), staged: l.staged, head: l.head, vector: l.vector.Clone(), clock: l.clock.Last()}
 }
 
 // covers returns the vector and own sequence number of now.

@@ -22,10 +22,8 @@ type Options struct {
 	MemSize    uint64        // memtable bytes, 0 means 16 MiB
 	Space      *disk.Space   // asked before a put; nil means there is always room
 	QuotaBytes int64         // per namespace: values, keys, metadata and 96 bytes a record; 0 means no quota
-	CursorKey  []byte        // at least 16 bytes, the same on all nodes whose clients share cursors; nil means a secret of this store
 	Grace      time.Duration // how long a tombstone is kept at least, 0 means 24 h; the same on all nodes
 	BlobGrace  time.Duration // how long a value file that nobody names any more is kept, 0 means 10 min
-	Sweep      time.Duration // between sweeps, 0 means 30 s
 	Peers      *PeerOptions  // nil means that the node runs alone
 	Log        *slog.Logger  // nil discards
 	Metrics    *Metrics      // nil counts into the void
@@ -42,10 +40,7 @@ func (o *Options) fill() error {
 	if o.Dir == "" {
 		errs = append(errs, errors.New("no directory"))
 	}
-	if o.CursorKey != nil && len(o.CursorKey) < 16 {
-		errs = append(errs, errors.New("the cursor key has under 16 bytes"))
-	}
-	if o.QuotaBytes < 0 || o.Grace < 0 || o.BlobGrace < 0 || o.Sweep < 0 {
+	if o.QuotaBytes < 0 || o.Grace < 0 || o.BlobGrace < 0 {
 		errs = append(errs, errors.New("a quota or time is below zero"))
 	}
 	if o.MemSize == 0 {
@@ -56,9 +51,6 @@ func (o *Options) fill() error {
 	}
 	if o.BlobGrace == 0 {
 		o.BlobGrace = 10 * time.Minute
-	}
-	if o.Sweep == 0 {
-		o.Sweep = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

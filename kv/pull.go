@@ -22,7 +22,6 @@ type PeerOptions struct {
 	Client *http.Client                        // required: presents this node's certificate and checks the peer's; no overall timeout
 	Name   func(*http.Request) (string, error) // required: whose certificate a caller showed
 	Gossip *gossip.Options                     // nil means no doorbell: feeds alone converge, heads of distant members are not known
-	Audit  time.Duration                       // between digest comparisons with each member, 0 means 1 h
 }
 
 func (o *PeerOptions) fill(node string) error {

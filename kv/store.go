@@ -2,10 +2,12 @@ package kv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -62,7 +64,8 @@ func Open(opt Options) (*Store, error) {
 		}
 		opt.FS = vfs.Default
 	}
-	s := &Store{opt: opt, kicked: make(chan struct{}, 1), fetches: make(chan struct{}, maxFetches), coverage: replica.NewCoverage(opt.rules)}
+	s := &Store{opt: opt, kicked: make(chan struct{}, 1), fetches: make(chan struct{}, maxFetches), coverage: replica.NewCoverage(opt.rules),
+		seen: watch{level: map[replica.Origin]time.Time{}, heads: map[replica.Origin]gossip.Head{}}}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -105,12 +108,8 @@ func (s *Store) open() error {
 	return fault.Wrap(fault.Unavailable, "kv.Open", err)
 }
 
-// openCursors takes the cursor secret from the options, or makes one once and keeps it.
+// openCursors makes the cursor secret once and keeps it.
 func (s *Store) openCursors() error {
-	s.cursors.secret = s.opt.CursorKey
-	if s.opt.CursorKey != nil {
-		return nil
-	}
 	key := []byte{prefixMeta, 'c'}
 	v, err := get(s.db, key)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *Store) openCursors() error {
 	}
 	if v == nil {
 		v = make([]byte, 32)
-		fillRandom(v)
+		rand.Read(v) // never fails: the runtime ends the process instead
 		err = s.db.Set(key, v, pebble.Sync)
 	}
 	s.cursors.secret = v

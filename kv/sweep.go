@@ -9,6 +9,9 @@ import (
 	"edged/kv/replica"
 )
 
+// sweepEvery is the time between sweeps.
+const sweepEvery = 30 * time.Second
+
 // sweepStep bounds the changes of one batch of a sweep, so that writers wait for it only shortly.
 const sweepStep = 1000
 
@@ -246,7 +249,7 @@ func (s *Store) runSweeps(ctx context.Context) {
 	if err := s.blobs.findUnused(s.db, s.stagedNow(), time.UnixMilli(s.opt.clock())); err != nil {
 		s.opt.Log.Warn("looking for unused value files", "err", err)
 	}
-	tick := time.NewTicker(s.opt.Sweep)
+	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {

@@ -28,9 +28,6 @@ func (s *Store) level(m Member, mark replica.Mark) {
 	w := &s.seen
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.level == nil {
-		w.level, w.heads = map[replica.Origin]time.Time{}, map[replica.Origin]gossip.Head{}
-	}
 	w.level[m.Epoch] = time.Now()
 	if h := w.heads[m.Epoch]; h.Seq < mark.Vector[m.Epoch] {
 		w.heads[m.Epoch] = gossip.Head{Epoch: uint64(m.Epoch), Seq: mark.Vector[m.Epoch], Ms: mark.Now}
@@ -153,7 +150,10 @@ func (s *Store) Wait(ctx context.Context, origin replica.Origin, seq uint64) err
 	}
 }
 
-const askEvery = time.Minute
+const (
+	askEvery   = time.Minute
+	auditEvery = time.Hour
+)
 
 // runWatch keeps gauges current, asks members that are not pulled from for their vectors, and compares digests.
 func (s *Store) runWatch(ctx context.Context) {
@@ -161,11 +161,7 @@ func (s *Store) runWatch(ctx context.Context) {
 	defer gauge.Stop()
 	ask := time.NewTicker(askEvery)
 	defer ask.Stop()
-	every := s.opt.Peers.Audit
-	if every == 0 {
-		every = time.Hour
-	}
-	audit := time.NewTicker(every)
+	audit := time.NewTicker(auditEvery)
 	defer audit.Stop()
 	for {
 		select {

@@ -36,12 +36,8 @@ type place struct {
 
 type cursors struct{ secret []byte }
 
-// openCursors takes the secret from the options, or makes one once and keeps it.
+// openCursors makes the secret once and keeps it.
 func (s *Store) openCursors() error {
-	s.cursors.secret = s.opt.CursorKey
-	if s.opt.CursorKey != nil {
-		return nil
-	}
 	v, err := s.get(cursorKey)
 	if err == nil && v == nil {
 		v = make([]byte, 32)

@@ -3,7 +3,6 @@ package objects
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -39,14 +38,6 @@ func (f *unnamedFiles) create() (draft, error) {
 }
 
 func (f *unnamedFiles) open(i id) (source, error) { return os.Open(f.path(f.root, i)) }
-
-func (f *unnamedFiles) syncFolder(i id) error {
-	d, err := os.Open(filepath.Join(f.root, i.folder()))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 type unnamedDraft struct {
 	*os.File

@@ -7,23 +7,10 @@ import (
 
 // BucketStat is what a bucket holds.
 type BucketStat struct {
-	UID       string
-	Epoch     uint64 // of its home
-	CreatedMs int64  // Unix milliseconds
-	Objects   int64
-	Uploads   int64 // open multipart uploads
-	Bytes     int64 // what counts for the quota: bodies, parts, keys and an overhead for each
-	Quota     int64 // 0 for none
-}
-
-// Buckets returns all buckets, in the order in which they were made. Reading objects and changing them is done at a Bucket.
-func (s *Store) Buckets() []BucketStat {
-	all := s.all()
-	out := make([]BucketStat, 0, len(all))
-	for _, k := range all {
-		out = append(out, k.stat())
-	}
-	return out
+	Objects int64
+	Uploads int64 // open multipart uploads
+	Bytes   int64 // what counts for the quota: bodies, parts, keys and an overhead for each
+	Quota   int64 // 0 for none
 }
 
 // Stat returns what one bucket holds. Errors: backend_unavailable when it is not here.
@@ -36,13 +23,9 @@ func (s *Store) Stat(uid string) (BucketStat, error) {
 }
 
 func (k *bucket) stat() BucketStat {
-	k.s.mu.RLock()
-	epoch := k.epoch
-	k.s.mu.RUnlock()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return BucketStat{UID: k.uid, Epoch: epoch, CreatedMs: k.created, Objects: k.usage.objects, Uploads: k.usage.uploads,
-		Bytes: k.usage.bytes, Quota: k.s.opt.QuotaBytes}
+	return BucketStat{Objects: k.usage.objects, Uploads: k.usage.uploads, Bytes: k.usage.bytes, Quota: k.s.opt.QuotaBytes}
 }
 
 // OpenUpload is a multipart upload that is neither completed nor aborted.

@@ -196,8 +196,11 @@ func (r *scrub) damage(k *bucket, key, etag string, err error) {
 	}
 }
 
-// scrubEvery is the time from the beginning of one background scrub to that of the next; a longer one takes as long as it takes.
-const scrubEvery = 24 * time.Hour
+const (
+	// scrubEvery is the time from the beginning of one background scrub to that of the next; a longer one takes as long as it takes.
+	scrubEvery = 24 * time.Hour
+	scrubRate  = 8 << 20 // bytes per second of the background scrub
+)
 
 // scrubForever scrubs everything in the background, again and again. It goes on after a restart where it was.
 func (s *Store) scrubForever(ctx context.Context) {
@@ -220,7 +223,7 @@ func (s *Store) scrubOnce(ctx context.Context) error {
 	if len(from) == 0 || from[0] != headClass {
 		from = []byte{headClass}
 	}
-	r := &scrub{s: s, opt: ScrubOptions{Rate: s.opt.ScrubRate}}
+	r := &scrub{s: s, opt: ScrubOptions{Rate: scrubRate}}
 	for from != nil {
 		if from, err = r.step(ctx, from, []byte{headClass + 1}); err != nil {
 			return err

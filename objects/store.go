@@ -81,8 +81,8 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: s.fs.PathJoin(s.opt.Dir, "db"), FS: s.opt.FS, Cache: s.opt.Cache,
-		MemSize: s.opt.MemSize, Log: s.opt.Log})
+	s.db, err = disk.OpenPebble(disk.PebbleOptions{Dir: s.fs.PathJoin(s.opt.Dir, "db"), FS: s.opt.FS,
+		MemSize: 16 << 20, Log: s.opt.Log})
 	if err != nil {
 		return err
 	}
@@ -137,10 +137,8 @@ func (s *Store) load() error {
 func (s *Store) Run(ctx context.Context) error {
 	var scrub sync.WaitGroup
 	defer scrub.Wait()
-	if s.opt.ScrubRate > 0 {
-		scrub.Go(func() { s.scrubForever(ctx) })
-	}
-	tick := time.NewTicker(s.opt.Sweep)
+	scrub.Go(func() { s.scrubForever(ctx) })
+	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// orphanEvery is how many sweeps lie between two looks for orphans; the first sweep after a start looks.
-const orphanEvery = 2880 // a day, by default
+const (
+	sweepEvery = 30 * time.Second
+	// orphanEvery is how many sweeps lie between two looks for orphans; the first sweep after a start looks.
+	orphanEvery = 2880 // a day
+)
 
 // Sweep removes what is left of deleted buckets, aborts abandoned uploads and removes files that nothing names. Run calls it
 // again and again; operators and tests may. It goes on after a failure and returns all of them.
@@ -35,7 +39,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return unavailable("objects.Sweep", errors.Join(errs...))
 }
 
-// all returns the buckets of now, by uid.
+// all returns the buckets of now, in the order in which they were made.
 func (s *Store) all() []*bucket {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

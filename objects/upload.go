@@ -187,6 +187,9 @@ func (t *tx) endUpload(up id, u *upload, keep map[int]bool) error {
 	return nil
 }
 
+// uploadIdle is how long an upload may be without a new part.
+const uploadIdle = 7 * 24 * time.Hour
+
 // abandon aborts uploads that had no new part for long.
 func (s *Store) abandon(ctx context.Context) error {
 	var errs []error
@@ -201,7 +204,7 @@ func (s *Store) abandon(ctx context.Context) error {
 }
 
 func (k *bucket) idleUploads() (old []id, err error) {
-	before := k.s.opt.clock() - k.s.opt.UploadIdle.Milliseconds()
+	before := k.s.opt.clock() - uploadIdle.Milliseconds()
 	err = k.s.scan(bucketKey(uploadClass, k.num), bucketEnd(uploadClass, k.num), func(key, v []byte) error {
 		u, err := readUpload(v)
 		if err == nil && u.touched <= before && len(old) < sweepStep {
@@ -214,7 +217,7 @@ func (k *bucket) idleUploads() (old []id, err error) {
 
 func (k *bucket) abandon(up id) error {
 	const op = "objects.Sweep"
-	before := k.s.opt.clock() - k.s.opt.UploadIdle.Milliseconds()
+	before := k.s.opt.clock() - uploadIdle.Milliseconds()
 	return k.change(op, func(t *tx) error {
 		v, err := k.s.get(uploadKey(k.num, up))
 		if err != nil || v == nil {

@@ -21,7 +21,7 @@ func (s *Store) serve(ctx, work context.Context, q *queue, d decision) {
 	for _, e := range d.batch {
 		size += int64(e.size)
 	}
-	if s.loaded.Acquire(ctx, size) != nil || ctx.Err() != nil {
+	if s.loaded.Acquire(ctx, size) != nil {
 		q.giveBack(d.batch)
 		return
 	}
@@ -60,10 +60,7 @@ func (q *queue) served() {
 func (s *Store) lease(q *queue, d decision) (*Batch, error) {
 	s.commits.RLock()
 	defer s.commits.RUnlock()
-	q.mu.Lock()
-	gone := q.gone
-	q.mu.Unlock()
-	if gone {
+	if q.isGone() {
 		return nil, nil
 	}
 	num, err := s.sequences(1)

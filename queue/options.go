@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"edged/internal/disk"
@@ -26,13 +25,12 @@ const (
 
 // Options says where the store lives and what it is connected to.
 type Options struct {
-	Dir     string        // required
-	FS      vfs.FS        // nil means the real filesystem; tests pass a crashable one
-	Cache   *pebble.Cache // nil means a private one
-	Log     *slog.Logger  // nil discards
-	Metrics *Metrics      // nil counts into the void
-	Space   *disk.Space   // nil means that the disk is never full
-	Quota   int64         // bytes of messages that one queue may hold, 0 means 16 GiB; above it sends are refused
+	Dir     string       // required
+	FS      vfs.FS       // nil means the real filesystem; tests pass a crashable one
+	Log     *slog.Logger // nil discards
+	Metrics *Metrics     // nil counts into the void
+	Space   *disk.Space  // nil means that the disk is never full
+	Quota   int64        // bytes of messages that one queue may hold, 0 means 16 GiB; above it sends are refused
 
 	// Deliver hands a batch to a handler and returns when its promise has settled, or when its fate is known. The error is
 	// for the log. It must return soon after ctx is done. The batch and its bodies are its own until it returns. Called from
@@ -44,8 +42,6 @@ type Options struct {
 	Lease time.Duration
 	// Drain is how long Run lets deliveries finish once it was told to stop, before it cancels them; 0 means 5 s.
 	Drain time.Duration
-	// Loaded bounds the bytes of bodies that are in delivery at once; 0 means 256 MiB.
-	Loaded int64
 }
 
 func (o Options) complete() (Options, error) {
@@ -53,8 +49,8 @@ func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
 		faults = append(faults, errors.New("a store needs Dir"))
 	}
-	if o.Quota < 0 || o.Lease < 0 || o.Drain < 0 || o.Loaded < 0 {
-		faults = append(faults, errors.New("none of Quota, Lease, Drain and Loaded is negative"))
+	if o.Quota < 0 || o.Lease < 0 || o.Drain < 0 {
+		faults = append(faults, errors.New("none of Quota, Lease and Drain is negative"))
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -71,9 +67,5 @@ func (o Options) complete() (Options, error) {
 	if o.Drain == 0 {
 		o.Drain = 5 * time.Second
 	}
-	if o.Loaded == 0 {
-		o.Loaded = 256 << 20
-	}
-	o.Loaded = max(o.Loaded, MaxBatch*MaxBody) // one batch always fits
 	return o, errors.Join(faults...)
 }

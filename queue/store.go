@@ -20,6 +20,9 @@ const format = 1
 // sequenceBlock is how many sequences one durable reservation covers.
 const sequenceBlock = 1 << 32
 
+// maxLoaded bounds the bytes of bodies that are in delivery at once. One batch always fits.
+const maxLoaded = 256 << 20
+
 // Store holds the queues of a node. All methods but Close are safe for concurrent use.
 type Store struct {
 	opt    Options // set by Open, then constant
@@ -62,14 +65,14 @@ func Open(opt Options) (*Store, error) {
 		}
 	}
 	db, err := disk.OpenPebble(disk.PebbleOptions{
-		Dir: opt.Dir + "/store", FS: opt.FS, Cache: opt.Cache, Log: opt.Log,
+		Dir: opt.Dir + "/store", FS: opt.FS, Log: opt.Log,
 		MemSize: 32 << 20, // a few batches of the largest bodies
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		opt: opt, db: db, loaded: semaphore.NewWeighted(opt.Loaded), change: make(chan struct{}, 1),
+		opt: opt, db: db, loaded: semaphore.NewWeighted(maxLoaded), change: make(chan struct{}, 1),
 		queues: make(map[string]*queue), consumers: make(map[string]Consumer),
 	}
 	if err := s.load(); err != nil {

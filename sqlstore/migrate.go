@@ -23,6 +23,11 @@ type MigrationFile struct {
 	Open   func() (io.ReadCloser, error)
 }
 
+const (
+	migrateMemory = 256 << 20        // of the connection of a migration or a load
+	migrateTime   = 10 * time.Minute // of one migration file
+)
+
 // MaxMigrationFiles is the number of files a set may have (sql §7).
 const MaxMigrationFiles = 512
 
@@ -152,7 +157,7 @@ func (s *Store) applyFile(ctx context.Context, db *database, files []MigrationFi
 		return err
 	}
 	defer s.schemaChanged(db)
-	run := limited{ctx, time.Now().Add(s.opt.MigrateTime)}
+	run := limited{ctx, time.Now().Add(migrateTime)}
 	err = c.Transact(run, func() error {
 		ledger, err := scanLedger(run, c)
 		if err != nil {
@@ -195,7 +200,7 @@ func migrationError(op, path string, err error) error {
 }
 
 func (s *Store) connectScripts(dir string) (*engine.Conn, error) {
-	return engine.Open(engine.Options{Path: mainPath(dir), Scripts: true, MaxMemory: s.opt.MigrateMemory, MaxBytes: s.opt.MaxBytes})
+	return engine.Open(engine.Options{Path: mainPath(dir), Scripts: true, MaxMemory: migrateMemory, MaxBytes: s.opt.MaxBytes})
 }
 
 // schemaChanged makes the writing connection compile its statements anew: what is known about a table's rowids may be wrong

@@ -16,17 +16,15 @@ type Options struct {
 	Metrics *Metrics     // nil counts into the void
 	Space   *disk.Space  // refuses growth while the disk is nearly full; nil never does
 
-	MaxOpen       int           // databases kept open while nobody uses them, 0 means 64
-	Readers       int           // reading connections per open database, 0 means 4
-	MaxBytes      int64         // size of one database, 0 means 1 GiB; a larger one can still be read and shrunk
-	MaxMemory     int64         // of one connection, 0 means 64 MiB
-	MigrateMemory int64         // of the connection of a migration or a load, 0 means 256 MiB
-	WriteWait     time.Duration // how long a writer waits for its turn before it is busy, 0 means 5 s
-	MaxTime       time.Duration // of one call once it has its turn, 0 means 30 s
-	MigrateWait   time.Duration // how long an application of migrations waits for another one or for writers, 0 means 30 s
-	MigrateTime   time.Duration // of one migration file, 0 means 10 min
-	IdleTime      time.Duration // after which Run closes a database that nobody used, 0 means 5 min
-	Slow          time.Duration // a call that takes longer is kept for Slow and logged with its plan, 0 means 1 s
+	MaxOpen     int           // databases kept open while nobody uses them, 0 means 64
+	Readers     int           // reading connections per open database, 0 means 4
+	MaxBytes    int64         // size of one database, 0 means 1 GiB; a larger one can still be read and shrunk
+	MaxMemory   int64         // of one connection, 0 means 64 MiB
+	WriteWait   time.Duration // how long a writer waits for its turn before it is busy, 0 means 5 s
+	MaxTime     time.Duration // of one call once it has its turn, 0 means 30 s
+	MigrateWait time.Duration // how long an application of migrations waits for another one or for writers, 0 means 30 s
+	IdleTime    time.Duration // after which Run closes a database that nobody used, 0 means 5 min
+	Slow        time.Duration // a call that takes longer is kept for Slow and logged with its plan, 0 means 1 s
 }
 
 func (o *Options) fill() error {
@@ -50,7 +48,7 @@ func (o *Options) fill() error {
 		value *int64
 		or    int64
 		least int64
-	}{{"MaxBytes", &o.MaxBytes, 1 << 30, 1 << 16}, {"MaxMemory", &o.MaxMemory, 64 << 20, 8 << 20}, {"MigrateMemory", &o.MigrateMemory, 256 << 20, 8 << 20}} {
+	}{{"MaxBytes", &o.MaxBytes, 1 << 30, 1 << 16}, {"MaxMemory", &o.MaxMemory, 64 << 20, 8 << 20}} {
 		if *n.value == 0 {
 			*n.value = n.or
 		}
@@ -63,7 +61,7 @@ func (o *Options) fill() error {
 		value *time.Duration
 		or    time.Duration
 	}{{"WriteWait", &o.WriteWait, 5 * time.Second}, {"MaxTime", &o.MaxTime, 30 * time.Second}, {"MigrateWait", &o.MigrateWait, 30 * time.Second},
-		{"MigrateTime", &o.MigrateTime, 10 * time.Minute}, {"IdleTime", &o.IdleTime, 5 * time.Minute}, {"Slow", &o.Slow, time.Second}} {
+		{"IdleTime", &o.IdleTime, 5 * time.Minute}, {"Slow", &o.Slow, time.Second}} {
 		if *d.value == 0 {
 			*d.value = d.or
 		}

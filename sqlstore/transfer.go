@@ -77,7 +77,7 @@ func (s *Store) adopt(ctx context.Context, temp string) error {
 
 // openNew opens the file of a database that is being made.
 func (s *Store) openNew(temp string) (*engine.Conn, error) {
-	return engine.Open(engine.Options{Path: mainPath(temp), Create: true, Scripts: true, MaxMemory: s.opt.MigrateMemory, MaxBytes: s.opt.MaxBytes})
+	return engine.Open(engine.Options{Path: mainPath(temp), Create: true, Scripts: true, MaxMemory: migrateMemory, MaxBytes: s.opt.MaxBytes})
 }
 
 // finishLedger makes the ledger of a database that came from outside if it has none, and checks it and the foreign keys.

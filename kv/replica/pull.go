@@ -23,8 +23,6 @@ type Unit struct {
 	Peer    Origin
 	Pos     uint64
 	Vector  Vector // nil but at a live mark
-	Head    HLC
-	SentMs  int64
 }
 
 // Puller is the reading half of a session: frames in, units out. Not safe for concurrent use.
@@ -41,9 +39,6 @@ type Puller struct {
 func NewPuller(self, peer Origin, from uint64, rules Rules) *Puller {
 	return &Puller{rules: rules, self: self, peer: peer, pos: from}
 }
-
-// Pos returns where the last unit ended.
-func (p *Puller) Pos() uint64 { return p.pos }
 
 // Record takes one change of n bytes; its slices must stay untouched until the unit was applied.
 func (p *Puller) Record(c Change, n int, nowMs int64) error {
@@ -66,7 +61,7 @@ func (p *Puller) Mark(m Mark, ownSeq uint64) (Unit, error) {
 	if m.Live && m.Vector[p.self] > ownSeq && !p.rules.KeepEpoch {
 		return Unit{}, ErrRolledBack
 	}
-	u := Unit{Changes: p.changes, Peer: p.peer, Pos: m.Next, Head: m.Head, SentMs: m.Now, Vector: m.Vector}
+	u := Unit{Changes: p.changes, Peer: p.peer, Pos: m.Next, Vector: m.Vector}
 	if p.rules.MergeEarly {
 		u.Vector = p.mergeEarly(m)
 	}

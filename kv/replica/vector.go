@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // MaxOrigins bounds a vector: disks that ever belonged to one fleet.
@@ -53,9 +51,6 @@ func (v Vector) Append(dst []byte) []byte {
 	}
 	return dst
 }
-
-// Digest returns a hash that equal vectors share.
-func (v Vector) Digest() uint64 { return xxhash.Sum64(v.Append(nil)) }
 
 // ParseVector reads exactly one encoding; origins must ascend, as Append writes them.
 func ParseVector(b []byte) (Vector, error) {

@@ -20,20 +20,22 @@ const PageBytes = 4096
 
 // Options of one connection.
 type Options struct {
-	Path      string        // absolute path of the database file, required
-	Create    bool          // make the file if it is missing
-	Reader    bool          // for Read and Inspect only; SQLite itself refuses to write
-	Scripts   bool          // for Migrate and Load: statement texts up to MaxScriptBytes; foreign keys are for CheckForeignKeys
-	MaxMemory int64         // bytes SQLite may use for this connection, 0 means 64 MiB
-	MaxBytes  int64         // size over which the database does not grow, 0 means 1 GiB
-	Wait      time.Duration // for a lock of another connection, 0 means 1 s
-	Grow      func() error  // asked before a statement that may make the database larger; nil allows
+	Path      string       // absolute path of the database file, required
+	Create    bool         // make the file if it is missing
+	Reader    bool         // for Read and Inspect only; SQLite itself refuses to write
+	Scripts   bool         // for Migrate and Load: statement texts up to MaxScriptBytes; foreign keys are for CheckForeignKeys
+	MaxMemory int64        // bytes SQLite may use for this connection, 0 means 64 MiB
+	MaxBytes  int64        // size over which the database does not grow, 0 means 1 GiB
+	Grow      func() error // asked before a statement that may make the database larger; nil allows
 
 	vfs string // a file system of SQLite that tests registered
 }
 
 // MaxScriptBytes is the largest migration file (sql §7).
 const MaxScriptBytes = 16 << 20
+
+// lockWait is how long a statement waits for a lock of another connection.
+const lockWait = time.Second
 
 // A Conn is one connection to one database. Not safe for concurrent use.
 type Conn struct {
@@ -57,9 +59,6 @@ func Open(opt Options) (c *Conn, err error) {
 	}
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 1 << 30
-	}
-	if opt.Wait == 0 {
-		opt.Wait = time.Second
 	}
 	c = &Conn{opt: opt, begin: map[string]*sqlite3.Stmt{}}
 	defer func() {
@@ -101,7 +100,7 @@ func (c *Conn) configure() error {
 	if c.opt.Reader {
 		settings = append(settings, "PRAGMA query_only=ON")
 	}
-	if err := c.db.BusyTimeout(c.opt.Wait); err != nil {
+	if err := c.db.BusyTimeout(lockWait); err != nil {
 		return err
 	}
 	if err := c.db.Exec(strings.Join(settings, ";")); err != nil {

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"edged/sqlstore/codec"
 )
 
@@ -59,23 +57,4 @@ func (c *Conn) scanOne(sql string, params []codec.Value, found func()) error {
 		found()
 		return nil
 	})
-}
-
-// Columns returns the names of the columns that sql gives, compiled in mode, without running it.
-func (c *Conn) Columns(mode Mode, sql string) (names []string, err error) {
-	const op = "sqlstore.Columns"
-	if c.broken {
-		return nil, errBroken(op)
-	}
-	defer c.guard(op, &err)
-	c.mode, c.facts = mode, facts{}
-	s, _, err := c.db.PrepareFlags(sql, sqlite3.PrepareFlag(0))
-	if err != nil || s == nil {
-		return nil, c.translate(context.Background(), op, err)
-	}
-	defer s.Close()
-	for i := range s.ColumnCount() {
-		names = append(names, s.ColumnName(i))
-	}
-	return names, nil
 }
