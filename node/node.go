@@ -215,7 +215,7 @@ func (n *Node) openControl() (err error) {
 	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
-	if last := n.control.LastPlan().Delta(); !last.Empty() {
+	if last := n.control.LastPlan(); !last.Empty() {
 		n.usePlan(last) // serving does not wait for the control room
 	}
 	return nil
