@@ -49,7 +49,6 @@ type Node struct {
 	cron      *cron.Scheduler
 	router    *router.Router
 	versions  *versions
-	routes    *routes
 	consumers consumers
 	id        string
 
@@ -131,9 +130,11 @@ func (n *Node) openListeners() (err error) {
 			return err
 		}
 	}
-	n.routes = newRoutes()
-	n.names, err = authority.Names(certs.NamesOptions{Allowed: n.routes.has, Default: n.opt.EndpointDomain, Operator: n.operatorCerts,
-		DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}})
+	n.names, err = authority.Names(certs.NamesOptions{
+		Allowed: func(name string) bool { return n.router.Routes(name) },
+		Default: n.opt.EndpointDomain, DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		Operator: n.operatorCerts,
+	})
 	return err
 }
 
