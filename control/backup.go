@@ -140,24 +140,21 @@ func (b *backup) holdings(ctx context.Context) ([]artifact.Digest, error) {
 // frozenBlobs returns the bytes without which the Resources of a state are not whole.
 func frozenBlobs(frozen *state.Frozen) map[artifact.Digest]bool {
 	needed := map[artifact.Digest]bool{}
+	need := func(text string) {
+		if d, ok := artifact.ParseDigest(text); ok {
+			needed[d] = true
+		}
+	}
 	frozen.Each(func(r *state.Resource) bool {
 		if r.Index != nil {
-			for _, text := range append(digestsOf(r), r.Index.SHA256) {
-				if d, ok := artifact.ParseDigest(text); ok {
-					needed[d] = true
-				}
+			need(r.Index.SHA256)
+			for _, f := range r.Index.Files {
+				need(f.SHA256)
 			}
 		}
 		return true
 	})
 	return needed
-}
-
-func digestsOf(r *state.Resource) (out []string) {
-	for _, f := range r.Index.Files {
-		out = append(out, f.SHA256)
-	}
-	return out
 }
 
 func (b *backup) blob(ctx context.Context, d artifact.Digest, needed bool) error {

@@ -243,9 +243,9 @@ func (c *Control) Close() error {
 	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close(), c.audit.close()))
 }
 
-// LastPlan returns the plan that a node with this data directory served last, an empty one if there is none. It is called before
-// Run; the plan belongs to the caller.
-func (c *Control) LastPlan() *plan.Plan { return c.last.Clone() }
+// LastPlan returns the plan that a node with this data directory served last, as what leads to it from an empty one. It is called
+// before Run.
+func (c *Control) LastPlan() *plan.Delta { return c.last.Delta() }
 
 func (c *Control) newHandler() (http.Handler, error) {
 	door, err := c.newDoor()

@@ -70,7 +70,7 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.c, n.booted, n.plan = c, c.LastPlan(), c.LastPlan()
+	n.c, n.booted, n.plan = c, copyOf(c.last), copyOf(c.last)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits
@@ -127,7 +127,13 @@ func (n *node) lastPlan() *plan.Plan {
 	n.poll(func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.handed > 0 }) // the first one follows the start
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.plan.Clone()
+	return copyOf(n.plan)
+}
+
+func copyOf(p *plan.Plan) *plan.Plan {
+	q := plan.New()
+	q.Apply(p.Delta())
+	return q
 }
 
 // answer is a response that was read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"edged/control/artifact"
@@ -71,11 +72,8 @@ func isVerdict(err error) bool {
 func inOrder(exported []string) []string {
 	var out []string
 	for _, h := range form.Handlers {
-		for _, e := range exported {
-			if e == h {
-				out = append(out, h)
-				break
-			}
+		if slices.Contains(exported, h) {
+			out = append(out, h)
 		}
 	}
 	return out

@@ -31,7 +31,11 @@ func openRecorder(dir string, log *slog.Logger) (*recorder, error) {
 	if err != nil {
 		return nil, errors.Join(err, accepted.Close())
 	}
-	return &recorder{accepted: accepted, refused: refused, until: accepted.Index(), log: log}, nil
+	until, err := accepted.Index()
+	if err != nil {
+		return nil, errors.Join(err, accepted.Close(), refused.Close())
+	}
+	return &recorder{accepted: accepted, refused: refused, until: until, log: log}, nil
 }
 
 func (r *recorder) close() error { return errors.Join(r.accepted.Close(), r.refused.Close()) }

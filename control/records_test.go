@@ -161,13 +161,13 @@ func TestLastUseOfTokens(t *testing.T) {
 	if n.c.machine.index.Load() != index {
 		t.Error("reads wrote something")
 	}
-	n.c.flushUses(time.Now())
+	n.c.flushUses()
 	if at, err := time.Parse(time.RFC3339, fmt.Sprint(used())); err != nil || time.Since(at) > time.Hour {
 		t.Errorf("used at %v", used())
 	}
 	index = n.c.machine.index.Load()
 	r.do("GET", root+"/resources", nil).is(t, 200, "")
-	n.c.flushUses(time.Now())
+	n.c.flushUses()
 	if n.c.machine.index.Load() != index {
 		t.Error("a use within minutes of the last was written again")
 	}

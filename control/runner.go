@@ -191,7 +191,7 @@ func (c *Control) sweep(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			c.expireInputs()
-			c.flushUses(now)
+			c.flushUses()
 			c.audit.sync()
 			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
 				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})

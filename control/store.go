@@ -23,15 +23,9 @@ type Store interface {
 
 // StoreRequest names a store.
 type StoreRequest struct {
-	UID, Tenant string // opaque, 1 to 1,020 bytes
-	Epoch       uint64 // of the node that is its home: 1 on a single node
-	Queue       QueueSettings
-}
-
-// QueueSettings are the settings of a queue; zero for other kinds (queue §1).
-type QueueSettings struct {
-	RetentionSeconds int // 60 to 1,209,600
-	DelaySeconds     int // 0 to 43,200
+	UID, Tenant string     // opaque, 1 to 1,020 bytes
+	Epoch       uint64     // of the node that is its home: 1 on a single node
+	Queue       form.Queue // of a queue, within the bounds of its Form; zero for other kinds
 }
 
 // homeEpoch is the epoch of every store of a single node.
@@ -44,7 +38,7 @@ func (c *Control) storeEffect(ctx context.Context, op *state.Operation, r *state
 	if store == nil {
 		return nil, fault.Newf(fault.Unavailable, "control.store", "this node has no %s store", r.Driver().Store)
 	}
-	req := StoreRequest{UID: r.UID, Tenant: r.Tenant, Epoch: homeEpoch, Queue: QueueSettings(r.Parsed().Queue)}
+	req := StoreRequest{UID: r.UID, Tenant: r.Tenant, Epoch: homeEpoch, Queue: r.Parsed().Queue}
 	if op.Action == form.Delete {
 		return &state.Command{OK: true}, store.Delete(ctx, req)
 	}

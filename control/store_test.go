@@ -36,11 +36,11 @@ func TestDataResourcesHaveStores(t *testing.T) {
 			t.Errorf("%s: made %v, %d times", row.form, req, store.made[uid])
 		}
 		if row.kind == form.StoreQueue {
-			if req.Queue != (QueueSettings{60, 5}) {
+			if req.Queue != (form.Queue{RetentionSeconds: 60, DelaySeconds: 5}) {
 				t.Errorf("the queue was made with %v", req.Queue)
 			}
 			n.succeeded(n.put(uid, spec{"messageRetentionSeconds": 90}))
-			if got := store.get(uid).Queue; got != (QueueSettings{90, 0}) {
+			if got := store.get(uid).Queue; got != (form.Queue{RetentionSeconds: 90}) {
 				t.Errorf("after the update the queue has %v", got)
 			}
 		} else {

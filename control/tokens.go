@@ -146,7 +146,7 @@ func (u *uses) take() map[string]int64 {
 }
 
 // flushUses writes the last use of tokens down, all in one command, and only where it tells something new.
-func (c *Control) flushUses(time.Time) {
+func (c *Control) flushUses() {
 	used := map[string]int64{}
 	for id, at := range c.used.take() {
 		if t := c.state.Token(id); t != nil && at-t.UsedAt >= useGrain.Milliseconds() {

@@ -48,7 +48,6 @@ type Node struct {
 	cron      *cron.Scheduler
 	router    *router.Router
 	versions  *versions
-	routes    *routes
 	consumers consumers
 	id        string
 
@@ -130,9 +129,11 @@ func (n *Node) openListeners() (err error) {
 			return err
 		}
 	}
-	n.routes = newRoutes()
-	n.names, err = authority.Names(certs.NamesOptions{Allowed: n.routes.has, Default: n.opt.EndpointDomain, Operator: n.operatorCerts,
-		DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}})
+	n.names, err = authority.Names(certs.NamesOptions{
+		Allowed: func(name string) bool { return n.router.Routes(name) },
+		Default: n.opt.EndpointDomain, DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		Operator: n.operatorCerts,
+	})
 	return err
 }
 
@@ -214,7 +215,7 @@ func (n *Node) openControl() (err error) {
 	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
-	if last := n.control.LastPlan().Delta(); !last.Empty() {
+	if last := n.control.LastPlan(); !last.Empty() {
 		n.usePlan(last) // serving does not wait for the control room
 	}
 	return nil

@@ -69,26 +69,14 @@ func objectHead(c *operator.Call, b *objects.Bucket) error {
 	return c.JSON(objectOf(info))
 }
 
-// long reads a whole number among the query parameters, def if it is not given.
-func long(c *operator.Call, name string, def, least, most int64) (int64, error) {
-	if !c.Query.Has(name) {
-		return def, nil
-	}
-	n, err := strconv.ParseInt(c.Query.Get(name), 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, fault.Newf(fault.Invalid, "operator", "%s must be from %d to %d", name, least, most)
-	}
-	return n, nil
-}
-
 // objectGet streams an object, or a range of it; the answer's length is known beforehand, and head tells the rest.
 func objectGet(c *operator.Call, b *objects.Bucket) error {
 	opt := objects.GetOptions{IfMatch: c.Query.Get("if-match"), IfNoneMatch: c.Query.Get("if-none-match")}
-	offset, err := long(c, "offset", 0, 0, objects.MaxObjectBytes)
+	offset, err := c.Int64("offset", 0, 0, objects.MaxObjectBytes)
 	if err != nil {
 		return err
 	}
-	length, err := long(c, "length", 0, 1, objects.MaxObjectBytes)
+	length, err := c.Int64("length", 0, 1, objects.MaxObjectBytes)
 	if err != nil {
 		return err
 	}
@@ -218,7 +206,7 @@ const maxDamages = 1000
 
 // objectScrub reads every object of the node and compares it with its checksums.
 func (n *Node) objectScrub(c *operator.Call) error {
-	rate, err := long(c, "rate", 0, 0, math.MaxInt64)
+	rate, err := c.Int64("rate", 0, 0, math.MaxInt64)
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,8 @@ func TestRetirementOfADeployment(t *testing.T) {
 		if took := time.Since(start); took != deleteGrace+3*time.Second || v.inUse("v1") || v.inUse("v2") {
 			t.Errorf("retired after %v, in use: %t %t", took, v.inUse("v1"), v.inUse("v2"))
 		}
-		last := v.serving.plan.Clone()
+		last := plan.New()
+		last.Apply(v.serving.plan.Delta())
 		last.Workers["w"] = worker("w", "v1", 10000)
 		again, _ := served(t)
 		again.base, again.run = t.Context(), func(*plan.Version, *plan.Bundle) (code, error) { return &busyCode{leave: make(chan struct{})}, nil }

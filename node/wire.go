@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -22,7 +21,7 @@ import (
 
 var _ table.Handler = (*sandbox.Version)(nil)
 
-// controlOptions connects the control room with the sandbox, the versions and the routed names.
+// controlOptions connects the control room with the sandbox and the versions.
 func (n *Node) controlOptions() (control.Options, error) {
 	var credentials []artifact.Credential
 	if n.opt.ArtifactCredentials != "" {
@@ -86,7 +85,6 @@ func (n *Node) onPlan(d *plan.Delta) {
 }
 
 func (n *Node) usePlan(d *plan.Delta) {
-	n.routes.apply(d)
 	n.versions.apply(d)
 	n.applyConsumers(d)
 	n.applyTriggers(d)
@@ -111,32 +109,6 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return blob.File, nil // an *os.File, which the router sends without a copy
-}
-
-// routes is the set of names that the plan routes, for the certificates of the public listener. Safe for concurrent use.
-type routes struct {
-	mu    sync.RWMutex // guards the field below; taken for handshakes, not for requests
-	names map[string]struct{}
-}
-
-func newRoutes() *routes { return &routes{names: map[string]struct{}{}} }
-
-func (r *routes) apply(d *plan.Delta) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, h := range d.Hosts.Put {
-		r.names[h.Name] = struct{}{}
-	}
-	for _, name := range d.Hosts.Gone {
-		delete(r.names, name)
-	}
-}
-
-func (r *routes) has(name string) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	_, ok := r.names[name]
-	return ok
 }
 
 // consoleTo sends what workers log to the node's log. Its rate was limited by the sandbox.

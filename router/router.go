@@ -61,6 +61,9 @@ func New(opt Options) (*Router, error) {
 // (worker-deployment §3).
 func (r *Router) Publish(t *table.Table) { r.table.Store(t) }
 
+// Routes reports whether the picture has a host name.
+func (r *Router) Routes(name string) bool { return r.table.Load().Match([]byte(name)) != nil }
+
 // Run serves both listeners until ctx is done. Then it stops accepting, closes idle connections, lets running requests
 // finish for DrainTimeout, cuts what is left, and returns the context's cause once every connection has ended. A
 // listener that fails for good is an error. Call it once.

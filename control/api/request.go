@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,11 +24,7 @@ func (c *call) query(known ...string) (url.Values, *problem) {
 		return nil, malformed("the query is malformed")
 	}
 	for name, all := range values {
-		ok := false
-		for _, k := range known {
-			ok = ok || k == name
-		}
-		if !ok {
+		if !slices.Contains(known, name) {
 			return nil, malformed("unknown query parameter")
 		}
 		if len(all) > 1 {

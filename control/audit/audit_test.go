@@ -55,8 +55,8 @@ func TestPagesAndRestart(t *testing.T) {
 	add(t, l, 50, 7)
 	l.Close()
 	l = open(t, dir, 16<<10)
-	if l.Index() != 7 {
-		t.Errorf("index is %d", l.Index())
+	if index, err := l.Index(); index != 7 || err != nil {
+		t.Errorf("index is %d %v", index, err)
 	}
 	add(t, l, 10, 0)
 	for _, size := range []int{1, 7, 1000} {

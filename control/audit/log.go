@@ -42,7 +42,6 @@ type Log struct {
 	segments []segment // oldest first, at least one
 	file     *os.File  // of the last one
 	last     uint64    // sequence number of the last record, 0 before the first
-	index    uint64    // of the last record that has one
 	broken   bool      // a write left half a line behind, which could not be cut
 }
 
@@ -91,14 +90,13 @@ func (l *Log) load() error {
 	if err := l.openLast(); err != nil {
 		return err
 	}
-	for i := len(l.segments) - 1; i >= 0 && (l.last == 0 || l.index == 0); i-- {
+	for i := len(l.segments) - 1; i >= 0 && l.last == 0; i-- {
 		records, err := readSegment(l.segments[i].path)
 		if err != nil {
 			return err
 		}
-		for j := len(records) - 1; j >= 0; j-- {
+		for j := range records {
 			l.last = max(l.last, records[j].Seq)
-			l.index = max(l.index, records[j].Index)
 		}
 	}
 	l.last = max(l.last, l.segments[len(l.segments)-1].first-1)
@@ -139,11 +137,18 @@ func (l *Log) addSegment(first uint64) error {
 	return nil
 }
 
-// Index returns the command index of the newest record that has one.
-func (l *Log) Index() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.index
+// Index returns the command index of the newest record that has one, 0 if none has. It reads back to that record.
+func (l *Log) Index() (uint64, error) {
+	for before := uint64(0); ; {
+		page, next, err := l.Newest(before, 1, func(r *Record) bool { return r.Index != 0 })
+		if len(page) > 0 {
+			return page[0].Index, nil
+		}
+		if err != nil || next == 0 {
+			return 0, err
+		}
+		before = next
+	}
 }
 
 // Append gives r its sequence number and writes it. A crash of the process loses nothing of it, one of the machine what
@@ -169,7 +174,7 @@ func (l *Log) Append(r Record) error {
 		return unavailable("audit.Append", err)
 	}
 	s.size += int64(len(line))
-	l.last, l.index = r.Seq, max(l.index, r.Index)
+	l.last = r.Seq
 	return nil
 }
 

@@ -61,10 +61,16 @@ func (c *Call) About(tenant, uid, name string) {
 
 // Int returns a whole number among the query parameters, def if it is not given. The error is Invalid.
 func (c *Call) Int(name string, def, min, max int) (int, error) {
+	n, err := c.Int64(name, int64(def), int64(min), int64(max))
+	return int(n), err
+}
+
+// Int64 is Int for numbers that count bytes.
+func (c *Call) Int64(name string, def, min, max int64) (int64, error) {
 	if !c.Query.Has(name) {
 		return def, nil
 	}
-	n, err := strconv.Atoi(c.Query.Get(name))
+	n, err := strconv.ParseInt(c.Query.Get(name), 10, 64)
 	if err != nil || n < min || n > max {
 		return 0, fault.Newf(fault.Invalid, "operator", "%s must be from %d to %d", name, min, max)
 	}

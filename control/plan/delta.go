@@ -81,12 +81,6 @@ func whole[T any](m map[string]*T) (c Changes[T]) {
 	return c
 }
 
-// Clone returns a plan with maps of its own and the same parts.
-func (p *Plan) Clone() *Plan {
-	return &Plan{Index: p.Index, Hosts: maps.Clone(p.Hosts), Workers: maps.Clone(p.Workers), Versions: maps.Clone(p.Versions),
-		Bundles: maps.Clone(p.Bundles), Crons: maps.Clone(p.Crons), Consumers: maps.Clone(p.Consumers), Data: maps.Clone(p.Data)}
-}
-
 func (c *Changes[T]) sort(id func(*T) string) {
 	slices.SortFunc(c.Put, func(a, b *T) int { return cmp.Compare(id(a), id(b)) })
 	slices.Sort(c.Gone)

@@ -135,8 +135,7 @@ func (l look) data(uid string) *Data {
 	}
 	d := &Data{UID: r.UID, Kind: r.Driver().Store, Form: r.Form, Tenant: r.Tenant, Space: r.Space, Name: r.Name}
 	if d.Kind == form.StoreQueue {
-		q := Queue(r.Parsed().Queue)
-		d.Queue = &q
+		d.Queue = &r.Parsed().Queue
 	}
 	return d
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"edged/control/form"
+)
 
 // Plan is what one node should serve. It belongs to one owner, whose Apply changes its maps; the parts in them never change and
 // may be shared.
@@ -126,17 +130,11 @@ type Consumer struct {
 
 // Data is the store of one data Resource.
 type Data struct {
-	UID    string `json:"uid"`
-	Kind   string `json:"kind"` // kv, sql, objects or queue
-	Form   string `json:"form"` // exact Form URL
-	Tenant string `json:"tenant"`
-	Space  string `json:"space"`
-	Name   string `json:"name"` // of a queue: what a batch is told as its queue
-	Queue  *Queue `json:"queue,omitempty"`
-}
-
-// Queue is how a queue keeps messages.
-type Queue struct {
-	RetentionSeconds int `json:"retentionSeconds"`
-	DelaySeconds     int `json:"delaySeconds"`
+	UID    string      `json:"uid"`
+	Kind   string      `json:"kind"` // kv, sql, objects or queue
+	Form   string      `json:"form"` // exact Form URL
+	Tenant string      `json:"tenant"`
+	Space  string      `json:"space"`
+	Name   string      `json:"name"` // of a queue: what a batch is told as its queue
+	Queue  *form.Queue `json:"queue,omitempty"`
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tidwall/btree"
-
 	"edged/control/form"
 )
 
@@ -61,7 +59,7 @@ func (s *State) Freeze() *Frozen {
 
 // Each calls fn for every live Resource in ascending order of UID until it returns false.
 func (f *Frozen) Each(fn func(*Resource) bool) {
-	each(f.t.resources, func(_ string, r *Resource) bool { return fn(r) })
+	f.t.resources.Scan(func(_ string, r *Resource) bool { return fn(r) })
 }
 
 // Write encodes the frozen state. Equal states give equal bytes.
@@ -72,19 +70,17 @@ func (f *Frozen) Write(w io.Writer) error {
 	lines := 0
 	put := func(e entry) bool { lines++; return enc.Encode(e) == nil } // a buffered writer keeps its first error
 	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret, f.t.marker, f.t.facades}})
-	each(f.t.resources, func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
-	each(f.t.operations, func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
-	each(f.t.replays, func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
-	each(f.t.tombs, func(uid string, t *tombstone) bool { return put(entry{Tomb: &tombRow{uid, *t}}) })
-	each(f.t.tokens, func(_ string, t *Token) bool { return put(entry{Token: t}) })
-	each(f.t.runs, func(_ string, row *runRow) bool { return put(entry{Runs: row}) })
-	each(f.t.ledgers, func(_ string, row *ledgerRow) bool { return put(entry{Ledger: row}) })
+	f.t.resources.Scan(func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
+	f.t.operations.Scan(func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
+	f.t.replays.Scan(func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
+	f.t.tombs.Scan(func(uid string, t *tombstone) bool { return put(entry{Tomb: &tombRow{uid, *t}}) })
+	f.t.tokens.Scan(func(_ string, t *Token) bool { return put(entry{Token: t}) })
+	f.t.runs.Scan(func(_ string, row *runRow) bool { return put(entry{Runs: row}) })
+	f.t.ledgers.Scan(func(_ string, row *ledgerRow) bool { return put(entry{Ledger: row}) })
 	n := lines
 	put(entry{End: &n})
 	return buf.Flush()
 }
-
-func each[V any](m *btree.Map[string, V], fn func(string, V) bool) { m.Scan(fn) }
 
 // Restore replaces the state by one that Write encoded. After an error the state is empty and must not be used.
 func (s *State) Restore(r io.Reader) error {

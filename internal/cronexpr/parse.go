@@ -1,6 +1,7 @@
 package cronexpr
 
 import (
+	"strconv"
 	"strings"
 
 	"edged/internal/fault"
@@ -99,7 +100,7 @@ func (d domain) term(term string) (set uint64, reason string) {
 	}
 	if stepped {
 		if step = decimal(stepText); step < 1 || step > d.span() {
-			return 0, "has the step " + quote(stepText) + ", allowed are 1 to " + itoa(d.span())
+			return 0, "has the step " + quote(stepText) + ", allowed are 1 to " + strconv.Itoa(d.span())
 		}
 	}
 	return run(low, high, step), ""
@@ -111,7 +112,7 @@ func (d domain) number(text string) (n int, reason string) {
 	case n < 0:
 		return 0, quote(text) + " is not a number of one or two digits"
 	case n < d.min || n > d.max:
-		return 0, text + " is outside " + itoa(d.min) + "-" + itoa(d.max)
+		return 0, text + " is outside " + strconv.Itoa(d.min) + "-" + strconv.Itoa(d.max)
 	}
 	return n, ""
 }
@@ -129,14 +130,6 @@ func decimal(text string) int {
 		n = n*10 + int(text[i]-'0')
 	}
 	return n
-}
-
-// itoa writes a number of at most two digits.
-func itoa(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return string([]byte{byte('0' + n/10), byte('0' + n%10)})
 }
 
 // quote shows a piece of the expression, which checkText has found to be plain ASCII.
