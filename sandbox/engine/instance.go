@@ -31,10 +31,10 @@ type Instance struct {
 	Loader Loader
 	// OnRejection is told when a promise is rejected without a handler, and (handled) when it gets one later. Both
 	// values are borrowed. It must not call into the guest. nil ignores them.
+	OnRejection func(promise, reason Value, handled bool)
 	// Yield, if not nil, is called at a poll of a guest that has run for some milliseconds: it may let others run first. It
 	// stops the clock with Pause while it waits, and starts it with Resume.
-	Yield       func()
-	OnRejection func(promise, reason Value, handled bool)
+	Yield func()
 
 	engine  *Engine
 	image   *Image

@@ -2,13 +2,10 @@ package hostapi
 
 import (
 	"crypto/rand"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/hex"
-	"hash"
 
 	"edged/sandbox/engine"
+	"edged/sandbox/hostapi/webcrypto"
 )
 
 // randomFill(bytes): writes random bytes into a Uint8Array.
@@ -37,44 +34,12 @@ func hostRandomUUID(in *engine.Instance, _ []engine.Value) engine.Value {
 	return in.NewLatin1(text)
 }
 
-// Digests, as the prelude numbers them.
-const (
-	digestSHA1 = 1 + iota
-	digestSHA256
-	digestSHA384
-	digestSHA512
-)
-
 // digest(number, bytes): the digest as a Uint8Array.
 func hostDigest(in *engine.Instance, args []engine.Value) engine.Value {
-	number, isNumber := args[0].Int()
-	b, ok := in.Bytes(args[1])
-	if !ok || !isNumber {
+	a := subtleArgs{in, args, true}
+	h, data := webcrypto.Hash(a.int(0, 0xff)), a.bytes(1)
+	if !a.ok || !h.Valid() {
 		return badArgument(in, "digest")
 	}
-	var h hash.Hash
-	switch number {
-	case digestSHA1:
-		h = sha1.New()
-	case digestSHA256:
-		h = sha256.New()
-	case digestSHA384:
-		h = sha512.New384()
-	case digestSHA512:
-		h = sha512.New()
-	default:
-		return badArgument(in, "digest")
-	}
-	for len(b) > 0 {
-		n := min(len(b), digestPiece)
-		h.Write(b[:n]) // never fails
-		if b = b[n:]; len(b) > 0 && in.Overdue() {
-			return in.ThrowError("Error", "the time is over") // nobody sees it: the guest is stopped
-		}
-	}
-	var sum [sha512.Size]byte
-	return in.NewBytes(h.Sum(sum[:0]))
+	return bytesOrThrow(in)(webcrypto.Digest(h, data, in.Overdue))
 }
-
-// digestPiece bounds what is hashed at once: the hash functions cannot be preempted, and neither then can the node.
-const digestPiece = 256 << 10

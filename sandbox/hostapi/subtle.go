@@ -125,7 +125,7 @@ func hostSubtleImport(in *engine.Instance, args []engine.Value) engine.Value {
 	data, isBytes := in.Bytes(args[3])
 	switch {
 	case f != webcrypto.JWKFormat && isBytes:
-		k, _, err := webcrypto.Import(p, f, data)
+		k, err := webcrypto.Import(p, f, data)
 		return keyOrThrow(in, k, err)
 	case f != webcrypto.JWKFormat || !isBytes && !args[3].IsObject():
 		return badArgument(in, "subtleImport")
@@ -142,7 +142,7 @@ func hostSubtleImport(in *engine.Instance, args []engine.Value) engine.Value {
 		}
 		return throwFailure(in, err)
 	}
-	k, _, err := webcrypto.ImportJWK(p, j)
+	k, err := webcrypto.ImportJWK(p, j)
 	return keyOrThrow(in, k, err)
 }
 
@@ -219,9 +219,9 @@ func hostSubtleRSA(in *engine.Instance, args []engine.Value) engine.Value {
 // subtleSign(kind, salt, key, data)
 func hostSubtleSign(in *engine.Instance, args []engine.Value) engine.Value {
 	a := subtleArgs{in, args, true}
-	p, ok := a.sign(args)
+	p := a.sign()
 	k, data := a.key(2, p.Params), a.bytes(3)
-	if !a.ok || !ok {
+	if !a.ok {
 		return badArgument(in, "subtleSign")
 	}
 	return bytesOrThrow(in)(webcrypto.Sign(p, k, data, in.Overdue))
@@ -230,9 +230,9 @@ func hostSubtleSign(in *engine.Instance, args []engine.Value) engine.Value {
 // subtleVerify(kind, salt, key, signature, data): a boolean.
 func hostSubtleVerify(in *engine.Instance, args []engine.Value) engine.Value {
 	a := subtleArgs{in, args, true}
-	p, ok := a.sign(args)
+	p := a.sign()
 	k, sig, data := a.key(2, p.Params), a.bytes(3), a.bytes(4)
-	if !a.ok || !ok {
+	if !a.ok {
 		return badArgument(in, "subtleVerify")
 	}
 	good, err := webcrypto.Verify(p, k, sig, data, in.Overdue)
@@ -243,10 +243,11 @@ func hostSubtleVerify(in *engine.Instance, args []engine.Value) engine.Value {
 }
 
 // sign reads what signing and verifying have in common.
-func (a *subtleArgs) sign(args []engine.Value) (p webcrypto.SignParams, ok bool) {
+func (a *subtleArgs) sign() (p webcrypto.SignParams) {
 	p.Params, _ = a.kind(0)
 	p.Salt = int(a.int(1, maxUint32))
-	return p, p.Salt >= 0 && p.Algorithm.Signs() && (p.Algorithm == webcrypto.Ed25519 || p.Hash != 0)
+	a.ok = a.ok && p.Salt >= 0 && p.Algorithm.Signs() && (p.Algorithm == webcrypto.Ed25519 || p.Hash != 0)
+	return p
 }
 
 // subtleCrypt(kind and direction, bits, key, iv, additional, data)

@@ -90,7 +90,7 @@ type Tenant struct {
 	Exports []Link
 	Refs    map[uint32]FuncType // the functions that JavaScript may reach, by index; for an import, the function that calls it
 	// RefNumber is what RefExport wants to be given for a function. Slots lists the function by such a number; several
-	// numbers may lead to one function, by references that differ. maxSlot stands for none.
+	// numbers may lead to one function, by references that differ. NoFunction stands for none.
 	Slots     []uint32
 	RefNumber map[uint32]uint32
 	Thunks    map[uint32]int // which of them stand for an imported function, and its position among the imports
@@ -98,7 +98,6 @@ type Tenant struct {
 	Memory    *MemoryType
 	Globals   []GlobalType // shared ones, in the order of their numbers
 	State     []byte       // types of the module's own mutable globals
-	Grows     bool         // RoomName is imported
 	customs   []custom
 	added     uint32 // functions that were added in front of the module's own
 }
@@ -165,8 +164,7 @@ type tenancy struct {
 	host string
 
 	poll, overflow, room uint32
-	thunk                map[uint32]uint32 // imported function -> the function that calls it
-	init                 []byte            // instructions of InitExport, without end
+	init                 []byte // instructions of InitExport, without end
 	dropped              map[[2]uint32]uint32
 	exported             []export // what JavaScript sees
 	remap                func(code []byte) []byte
@@ -238,7 +236,6 @@ func (t *tenancy) functions() (err error) {
 			m.imports[i].Module, m.imports[i].Name = t.host, strconv.Itoa(i)
 		}
 	}
-	before := t.exported
 	add := func(name string, ft FuncType) (at uint32) {
 		if err == nil {
 			at, err = m.AddImport(t.host, name, ft)
@@ -248,13 +245,13 @@ func (t *tenancy) functions() (err error) {
 	t.poll = add(PollName, FuncType{Results: string([]byte{i32})})
 	t.overflow = add(OverflowName, FuncType{})
 	added := uint32(2)
-	if t.out.Grows = m.uses(15); t.out.Grows {
+	if m.uses(15) { // table.grow
 		t.room = add(RoomName, FuncType{Params: string([]byte{i32, i32}), Results: string([]byte{i32})})
 		added++
 	}
-	for i := range before {
-		if before[i].kind == Func && before[i].index >= original {
-			t.exported[i].index += added
+	for i := range t.exported {
+		if e := &t.exported[i]; e.kind == Func && e.index >= original {
+			e.index += added
 		}
 	}
 	t.out.added = added
@@ -277,7 +274,7 @@ func (m *Module) uses(sub byte) bool {
 
 func (t *tenancy) thunks(imported uint32) {
 	m := t.m
-	t.thunk = map[uint32]uint32{}
+	thunk := map[uint32]uint32{} // imported function -> the function that calls it
 	position := make([]int, 0, imported)
 	for i, im := range t.out.Imports {
 		if im.Kind == Func {
@@ -286,7 +283,7 @@ func (t *tenancy) thunks(imported uint32) {
 	}
 	of := func(fn uint32) uint32 {
 		if fn < imported {
-			at, ok := t.thunk[fn]
+			at, ok := thunk[fn]
 			if !ok {
 				ft := m.typeOf(fn)
 				var code []byte
@@ -294,7 +291,7 @@ func (t *tenancy) thunks(imported uint32) {
 					code = appendU32(append(code, opLocalGet), uint32(i))
 				}
 				at = m.addFunc(ft, append(appendU32(append(code, opCall), fn), opEnd))
-				t.thunk[fn] = at
+				thunk[fn] = at
 				t.out.Thunks[at] = position[fn]
 			}
 			fn = at

@@ -40,20 +40,19 @@ func (t *tenancy) drops() error {
 func (t *tenancy) meter() error {
 	m := t.m
 	full := func(n int32) []byte { return append(appendS32([]byte{opI32Const}, n), opEnd) }
-	counter := m.addGlobal(global{typ: i32, mutable: true, init: full(tenantCountdown)})
+	t.counter = m.addGlobal(global{typ: i32, mutable: true, init: full(tenantCountdown)})
 	t.depth = m.addGlobal(global{typ: i32, mutable: true, init: full(StackBudget)})
 	t.line = m.addGlobal(global{typ: i32, mutable: true, init: full(ShallowLine)})
-	t.counter = counter
 	t.initFunc = m.addFunc(FuncType{}, append(t.init, opEnd))
 	functions := len(m.funcs)
-	t.refill = m.addFunc(FuncType{}, refillCode(t.poll, counter, tenantCountdown))
-	st := steps{refill: appendU32([]byte{opCall}, t.refill), weigh: func(size int) []byte { return weighCode(counter, size) }}
+	t.refill = m.addFunc(FuncType{}, refillCode(t.poll, t.counter, tenantCountdown))
+	st := steps{refill: appendU32([]byte{opCall}, t.refill), weigh: func(size int) []byte { return weighCode(t.counter, size) }}
 	t.helpers = map[string]uint32{}
 	for i := range functions {
 		b := m.code[i] // a copy: helpers are added meanwhile
 		size := len(b.code)
 		code := rewrite(b.code, t.bulk)
-		calls := t.callsOut(b.code)
+		calls := callsOut(b.code)
 		if calls {
 			code = t.wrapDepth(code, m.types[m.funcs[i]], b.locals)
 		}
@@ -70,7 +69,7 @@ func weighCode(counter uint32, size int) []byte {
 	return append(code, opI32Const, 1, opI32LtS)
 }
 
-func (t *tenancy) callsOut(code []byte) bool {
+func callsOut(code []byte) bool {
 	s := scanner{reader: reader{b: code}}
 	for s.next() {
 		if s.op == opCall || s.op == 0x11 {

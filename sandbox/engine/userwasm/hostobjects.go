@@ -15,19 +15,15 @@ func bound(v engine.Value) (max uint32, declared, ok bool) {
 }
 
 // wasmMemoryNew(initial, maximum): a number
-func hostMemoryNew(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostMemoryNew(c *state, args []engine.Value) engine.Value {
 	min, _, ok1 := bound(args[0])
 	max, declared, ok2 := bound(args[1])
 	if !ok1 || !ok2 || min > 65536 || declared && (max > 65536 || max < min) {
-		return bad(in)
+		return bad(c.in)
 	}
 	n := c.newMemory(min, max, declared)
 	if n < 0 {
-		return in.ThrowRange("WebAssembly.Memory: out of memory")
+		return c.in.ThrowRange("WebAssembly.Memory: out of memory")
 	}
 	return engine.Int(n)
 }
@@ -47,34 +43,25 @@ func hostMemoryBuffer(in *engine.Instance, args []engine.Value) engine.Value {
 }
 
 // wasmMemoryGrow(memory, pages): how many there were
-func hostMemoryGrow(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	m := pick(c.memories, args[0])
+func hostMemoryGrow(c *state, m *memory, args []engine.Value) engine.Value {
 	delta, _, ok := bound(args[1])
-	if m == nil || !ok {
-		return bad(in)
+	if !ok {
+		return bad(c.in)
 	}
 	n := m.grow(delta)
 	if n < 0 {
-		return in.ThrowRange("WebAssembly.Memory.grow: the memory cannot grow that far")
+		return c.in.ThrowRange("WebAssembly.Memory.grow: the memory cannot grow that far")
 	}
 	return engine.Float(float64(n))
 }
 
 // wasmTableNew(type, initial, maximum, value): a number
-func hostTableNew(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostTableNew(c *state, args []engine.Value) engine.Value {
 	elem, _ := args[0].Int()
 	min, _, ok1 := bound(args[1])
 	max, declared, ok2 := bound(args[2])
 	if !ok1 || !ok2 || elem != int32(wasmpass.TypeFuncref) && elem != int32(wasmpass.TypeExternref) {
-		return bad(in)
+		return bad(c.in)
 	}
 	ref, ok := c.toRef(args[3], byte(elem))
 	if !ok {
@@ -82,73 +69,50 @@ func hostTableNew(in *engine.Instance, args []engine.Value) engine.Value {
 	}
 	n, err := c.newTable(byte(elem), 0, max, declared)
 	if err != nil || n < 0 || c.tables[n].grow(c, min, ref) < 0 {
-		return in.ThrowRange("WebAssembly.Table: there is no room for the table")
+		return c.in.ThrowRange("WebAssembly.Table: there is no room for the table")
 	}
 	return engine.Int(n)
 }
 
 // wasmTableSize(table)
-func hostTableSize(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	t := pick(c.tables, args[0])
-	if t == nil {
-		return bad(in)
-	}
+func hostTableSize(c *state, t *table, _ []engine.Value) engine.Value {
 	return engine.Int(int32(t.size()))
 }
 
 // wasmTableGet(table, index)
-func hostTableGet(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	t := pick(c.tables, args[0])
+func hostTableGet(c *state, t *table, args []engine.Value) engine.Value {
 	i, _, ok := bound(args[1])
-	if t == nil || !ok {
-		return bad(in)
+	if !ok {
+		return bad(c.in)
 	}
 	ref, ok := t.at(i)
 	if !ok {
-		return in.ThrowRange("WebAssembly.Table.get: the index is outside the table")
+		return c.in.ThrowRange("WebAssembly.Table.get: the index is outside the table")
 	}
 	return c.fromRef(ref, t.Elem)
 }
 
 // wasmTableSet(table, index, value)
-func hostTableSet(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	t := pick(c.tables, args[0])
+func hostTableSet(c *state, t *table, args []engine.Value) engine.Value {
 	i, _, ok := bound(args[1])
-	if t == nil || !ok {
-		return bad(in)
+	if !ok {
+		return bad(c.in)
 	}
 	ref, ok := c.toRef(args[2], t.Elem)
 	if !ok {
 		return engine.Exception
 	}
 	if !t.put(i, ref) {
-		return in.ThrowRange("WebAssembly.Table.set: the index is outside the table")
+		return c.in.ThrowRange("WebAssembly.Table.set: the index is outside the table")
 	}
 	return engine.Undefined
 }
 
 // wasmTableGrow(table, entries, value): how many there were
-func hostTableGrow(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	t := pick(c.tables, args[0])
+func hostTableGrow(c *state, t *table, args []engine.Value) engine.Value {
 	n, _, ok := bound(args[1])
-	if t == nil || !ok {
-		return bad(in)
+	if !ok {
+		return bad(c.in)
 	}
 	ref, ok := c.toRef(args[2], t.Elem)
 	if !ok {
@@ -156,26 +120,22 @@ func hostTableGrow(in *engine.Instance, args []engine.Value) engine.Value {
 	}
 	old := t.grow(c, n, ref)
 	if old < 0 {
-		return in.ThrowRange("WebAssembly.Table.grow: the table cannot grow that far")
+		return c.in.ThrowRange("WebAssembly.Table.grow: the table cannot grow that far")
 	}
 	return engine.Int(int32(old))
 }
 
 // wasmGlobalNew(type, mutable, value): a number
-func hostGlobalNew(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostGlobalNew(c *state, args []engine.Value) engine.Value {
 	typ, _ := args[0].Int()
 	switch byte(typ) {
 	case wasmpass.TypeI32, wasmpass.TypeI64, wasmpass.TypeF32, wasmpass.TypeF64, wasmpass.TypeFuncref, wasmpass.TypeExternref:
 	default:
-		return bad(in)
+		return bad(c.in)
 	}
 	n, err := c.newGlobal(byte(typ), args[1].Bool())
 	if err != nil || n < 0 {
-		return in.ThrowRange("WebAssembly.Global: there are too many globals")
+		return c.in.ThrowRange("WebAssembly.Global: there are too many globals")
 	}
 	if !args[2].IsUndefined() && !c.globals[n].assign(c, args[2]) {
 		return engine.Exception
@@ -184,47 +144,20 @@ func hostGlobalNew(in *engine.Instance, args []engine.Value) engine.Value {
 }
 
 // wasmGlobalGet(global)
-func hostGlobalGet(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	g := pick(c.globals, args[0])
-	if g == nil {
-		return bad(in)
-	}
+func hostGlobalGet(c *state, g *global, _ []engine.Value) engine.Value {
 	return g.value(c)
 }
 
 // wasmGlobalSet(global, value)
-func hostGlobalSet(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	g := pick(c.globals, args[0])
-	if g == nil {
-		return bad(in)
-	}
+func hostGlobalSet(c *state, g *global, args []engine.Value) engine.Value {
 	if !g.Mutable {
-		return in.ThrowType("WebAssembly.Global: the value of an immutable global cannot be set")
+		return c.in.ThrowType("WebAssembly.Global: the value of an immutable global cannot be set")
 	}
-	if !g.assign(c, args[1]) {
-		return engine.Exception
-	}
-	return engine.Undefined
+	return hostGlobalInit(c, g, args)
 }
 
 // wasmGlobalInit(global, value): the first value of one that was just made.
-func hostGlobalInit(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	g := pick(c.globals, args[0])
-	if g == nil {
-		return bad(in)
-	}
+func hostGlobalInit(c *state, g *global, args []engine.Value) engine.Value {
 	if !g.assign(c, args[1]) {
 		return engine.Exception
 	}
@@ -232,14 +165,6 @@ func hostGlobalInit(in *engine.Instance, args []engine.Value) engine.Value {
 }
 
 // wasmTableType(table): its type, as wasmpass writes it.
-func hostTableType(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	t := pick(c.tables, args[0])
-	if t == nil {
-		return bad(in)
-	}
+func hostTableType(c *state, t *table, _ []engine.Value) engine.Value {
 	return engine.Int(int32(t.Elem))
 }

@@ -11,38 +11,55 @@ import (
 func Table() []engine.Host {
 	return []engine.Host{
 		{Name: "wasmSetup", Argc: 5, Fn: hostSetup},
-		{Name: "wasmCompile", Argc: 1, Fn: hostCompile},
-		{Name: "wasmValidate", Argc: 1, Fn: hostValidate},
-		{Name: "wasmDescribe", Argc: 1, Fn: hostDescribe},
-		{Name: "wasmCustom", Argc: 2, Fn: hostCustom},
-		{Name: "wasmInstantiate", Argc: 2, Fn: hostInstantiate},
-		{Name: "wasmMemoryNew", Argc: 2, Fn: hostMemoryNew},
+		{Name: "wasmCompile", Argc: 1, Fn: opened(hostCompile)},
+		{Name: "wasmValidate", Argc: 1, Fn: opened(hostValidate)},
+		{Name: "wasmDescribe", Argc: 1, Fn: opened(hostDescribe)},
+		{Name: "wasmCustom", Argc: 2, Fn: opened(hostCustom)},
+		{Name: "wasmInstantiate", Argc: 2, Fn: opened(hostInstantiate)},
+		{Name: "wasmMemoryNew", Argc: 2, Fn: opened(hostMemoryNew)},
 		{Name: "wasmMemoryBuffer", Argc: 1, Fn: hostMemoryBuffer},
-		{Name: "wasmMemoryGrow", Argc: 2, Fn: hostMemoryGrow},
-		{Name: "wasmTableNew", Argc: 4, Fn: hostTableNew},
-		{Name: "wasmTableSize", Argc: 1, Fn: hostTableSize},
-		{Name: "wasmTableGet", Argc: 2, Fn: hostTableGet},
-		{Name: "wasmTableSet", Argc: 3, Fn: hostTableSet},
-		{Name: "wasmTableGrow", Argc: 3, Fn: hostTableGrow},
-		{Name: "wasmGlobalNew", Argc: 3, Fn: hostGlobalNew},
-		{Name: "wasmGlobalGet", Argc: 1, Fn: hostGlobalGet},
-		{Name: "wasmGlobalSet", Argc: 2, Fn: hostGlobalSet},
-		{Name: "wasmGlobalInit", Argc: 2, Fn: hostGlobalInit},
-		{Name: "wasmTableType", Argc: 1, Fn: hostTableType},
+		{Name: "wasmMemoryGrow", Argc: 2, Fn: on(memories, hostMemoryGrow)},
+		{Name: "wasmTableNew", Argc: 4, Fn: opened(hostTableNew)},
+		{Name: "wasmTableSize", Argc: 1, Fn: on(tables, hostTableSize)},
+		{Name: "wasmTableGet", Argc: 2, Fn: on(tables, hostTableGet)},
+		{Name: "wasmTableSet", Argc: 3, Fn: on(tables, hostTableSet)},
+		{Name: "wasmTableGrow", Argc: 3, Fn: on(tables, hostTableGrow)},
+		{Name: "wasmGlobalNew", Argc: 3, Fn: opened(hostGlobalNew)},
+		{Name: "wasmGlobalGet", Argc: 1, Fn: on(globals, hostGlobalGet)},
+		{Name: "wasmGlobalSet", Argc: 2, Fn: on(globals, hostGlobalSet)},
+		{Name: "wasmGlobalInit", Argc: 2, Fn: on(globals, hostGlobalInit)},
+		{Name: "wasmTableType", Argc: 1, Fn: on(tables, hostTableType)},
 	}
 }
 
-// open returns the state of the sandbox with everything that the snapshot describes. nil if an exception is pending: v.
-func open(in *engine.Instance) (c *state, v engine.Value) {
-	c = of(in)
-	if c == nil || c.owner() == nil {
-		return nil, in.ThrowType("WebAssembly cannot be used here")
+// opened gives a host function the state of the sandbox with everything that the snapshot describes.
+func opened(do func(c *state, args []engine.Value) engine.Value) engine.HostFunc {
+	return func(in *engine.Instance, args []engine.Value) engine.Value {
+		c := of(in)
+		if c == nil || c.owner() == nil {
+			return in.ThrowType("WebAssembly cannot be used here")
+		}
+		if !c.ready() {
+			return engine.Exception
+		}
+		return do(c, args)
 	}
-	if !c.ready() {
-		return nil, engine.Exception
-	}
-	return c, engine.Undefined
 }
+
+// on is opened for what is done on the object that the first argument names.
+func on[T any](list func(c *state) []*T, do func(c *state, x *T, args []engine.Value) engine.Value) engine.HostFunc {
+	return opened(func(c *state, args []engine.Value) engine.Value {
+		x := pick(list(c), args[0])
+		if x == nil {
+			return bad(c.in)
+		}
+		return do(c, x, args)
+	})
+}
+
+func memories(c *state) []*memory { return c.memories }
+func tables(c *state) []*table    { return c.tables }
+func globals(c *state) []*global  { return c.globals }
 
 func bad(in *engine.Instance) engine.Value {
 	return in.ThrowType("WebAssembly: wrong arguments")
@@ -70,14 +87,10 @@ func hostSetup(in *engine.Instance, args []engine.Value) engine.Value {
 }
 
 // wasmCompile(bytes): the number of a module. A CompileError for bytes that are none.
-func hostCompile(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	b, ok := in.Bytes(args[0])
+func hostCompile(c *state, args []engine.Value) engine.Value {
+	b, ok := c.in.Bytes(args[0])
 	if !ok {
-		return bad(in)
+		return bad(c.in)
 	}
 	m, err := c.compile(b, false)
 	if err != nil {
@@ -175,31 +188,23 @@ func Import(in *engine.Instance, path string) (int32, error) {
 }
 
 // wasmValidate(bytes)
-func hostValidate(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
-	b, ok := in.Bytes(args[0])
+func hostValidate(c *state, args []engine.Value) engine.Value {
+	b, ok := c.in.Bytes(args[0])
 	if !ok {
-		return bad(in)
+		return bad(c.in)
 	}
 	_, err := c.compile(b, false)
 	return engine.Bool(err == nil)
 }
 
 // wasmDescribe(module): [number of imports, then for each import its module, name and kind, for each export its name and kind]
-func hostDescribe(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostDescribe(c *state, args []engine.Value) engine.Value {
 	n, _ := args[0].Int()
 	m := c.module(n)
 	if m == nil {
 		return engine.Exception
 	}
-	text := func(s string) engine.Value { return in.NewString([]byte(s)) }
+	text := func(s string) engine.Value { return c.in.NewString([]byte(s)) }
 	items := []engine.Value{engine.Int(int32(len(m.Imports)))}
 	for _, l := range m.Imports {
 		items = append(items, text(l.Module), text(l.Name), engine.Int(int32(l.Kind)))
@@ -207,37 +212,29 @@ func hostDescribe(in *engine.Instance, args []engine.Value) engine.Value {
 	for _, l := range m.Exports {
 		items = append(items, text(l.Name), engine.Int(int32(l.Kind)))
 	}
-	return in.NewArray(items...)
+	return c.in.NewArray(items...)
 }
 
 // wasmCustom(module, name): an array of ArrayBuffers
-func hostCustom(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostCustom(c *state, args []engine.Value) engine.Value {
 	n, _ := args[0].Int()
 	m := c.module(n)
-	name, ok := in.String(args[1])
+	name, ok := c.in.String(args[1])
 	if m == nil {
 		return engine.Exception
 	}
 	if !ok {
-		return bad(in)
+		return bad(c.in)
 	}
 	var items []engine.Value
 	for _, b := range m.Custom(name) {
-		items = append(items, in.NewArrayBuffer(b))
+		items = append(items, c.in.NewArrayBuffer(b))
 	}
-	return in.NewArray(items...)
+	return c.in.NewArray(items...)
 }
 
 // wasmInstantiate(module, given): the exports, as state.exports has them. given has a kind and a value for each import.
-func hostInstantiate(in *engine.Instance, args []engine.Value) engine.Value {
-	c, v := open(in)
-	if c == nil {
-		return v
-	}
+func hostInstantiate(c *state, args []engine.Value) engine.Value {
 	n, _ := args[0].Int()
 	m := c.module(n)
 	if m == nil {
@@ -245,13 +242,13 @@ func hostInstantiate(in *engine.Instance, args []engine.Value) engine.Value {
 	}
 	values := make([]given, len(m.Imports))
 	for i := range values {
-		kind := in.GetIndex(args[1], uint32(2*i))
+		kind := c.in.GetIndex(args[1], uint32(2*i))
 		values[i].kind, _ = kind.Int()
-		values[i].value = in.GetIndex(args[1], uint32(2*i+1))
+		values[i].value = c.in.GetIndex(args[1], uint32(2*i+1))
 	}
 	x := c.newInstance(n, m, values)
 	for _, g := range values {
-		in.Free(g.value)
+		c.in.Free(g.value)
 	}
 	if x == nil {
 		return engine.Exception

@@ -14,16 +14,3 @@ package intl
 
 // Part is a piece of formatted text, with the name that ECMA-402 gives its kind.
 type Part struct{ Kind, Value string }
-
-// Join returns the text of parts.
-func Join(parts []Part) string {
-	n := 0
-	for _, p := range parts {
-		n += len(p.Value)
-	}
-	b := make([]byte, 0, n)
-	for _, p := range parts {
-		b = append(b, p.Value...)
-	}
-	return string(b)
-}

@@ -2,6 +2,13 @@ package intl
 
 import "testing"
 
+func join(parts []Part) (text string) {
+	for _, p := range parts {
+		text += p.Value
+	}
+	return text
+}
+
 // What engines with all of ECMA-402 write for en-US.
 func TestNumber(t *testing.T) {
 	plain := NumberOptions{Style: "decimal", MinInteger: 1, MaxFraction: 3, UseGrouping: "auto", Notation: "standard", SignDisplay: "auto"}
@@ -37,7 +44,7 @@ func TestNumber(t *testing.T) {
 		{"1e500", plain, ""}, {"x", plain, ""}, {"", plain, ""}, {"1e", plain, ""},
 	} {
 		parts, _ := Number(c.text, c.opt)
-		if got := Join(parts); got != c.want {
+		if got := join(parts); got != c.want {
 			t.Errorf("%s, %+v: got %q, want %q", c.text, c.opt, got, c.want)
 		}
 	}
@@ -68,7 +75,7 @@ func TestDate(t *testing.T) {
 			c.opt.TimeZone = "UTC"
 		}
 		parts, _ := Date(ms, c.opt)
-		if got := Join(parts); got != c.want {
+		if got := join(parts); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.opt, got, c.want)
 		}
 	}
@@ -83,7 +90,7 @@ func FuzzFormat(f *testing.F) {
 		parts, _ := Number(text, NumberOptions{Style: pick(0, "decimal", "percent", "currency"), Currency: "EUR", CurrencyDisplay: pick(1, "symbol", "code", "narrowSymbol"),
 			MinInteger: minInteger & 31, MinFraction: fraction & 127, MaxFraction: fraction & 127, MinSignificant: significant & 15, MaxSignificant: significant & 31,
 			UseGrouping: pick(2, "auto", "false", "min2"), Notation: pick(3, "standard", "compact", "scientific", "engineering"), CompactRounding: choice&64 != 0, SignDisplay: pick(5, "auto", "always", "exceptZero")})
-		if n := len(Join(parts)); n > 4*maxDigits+200 {
+		if n := len(join(parts)); n > 4*maxDigits+200 {
 			t.Fatalf("%d bytes", n)
 		}
 		Date(ms, DateOptions{DateStyle: pick(0, "full", "long", "medium", "short"), TimeStyle: pick(2, "full", "short"), HourCycle: pick(3, "h11", "h12", "h23", "h24"), TimeZone: pick(5, "UTC", "+14:00", text)})

@@ -58,15 +58,13 @@ func halves(t testing.TB, f func(p Params, k Key)) {
 func readKey(p Params, f Format, data []byte) (Key, error) {
 	ip := ImportParams{Params: p, Bits: -1, Extractable: true}
 	if f != JWKFormat {
-		k, _, err := Import(ip, f, data)
-		return k, err
+		return Import(ip, f, data)
 	}
 	j, err := ParseJWK(data)
 	if err != nil {
 		return Key{}, err
 	}
-	k, _, err := ImportJWK(ip, j)
-	return k, err
+	return ImportJWK(ip, j)
 }
 
 func writeKey(p Params, k Key, f Format) ([]byte, error) {
@@ -225,7 +223,7 @@ func TestJWKRules(t *testing.T) {
 		text, _ = json.Marshal(m)
 		j, err := ParseJWK(text)
 		if err == nil {
-			_, _, err = ImportJWK(ImportParams{Params: p, Bits: -1, Usages: c.usages, Extractable: true}, j)
+			_, err = ImportJWK(ImportParams{Params: p, Bits: -1, Usages: c.usages, Extractable: true}, j)
 		}
 		if got, _, _ := strings.Cut(errText(err), ":"); got != c.want {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

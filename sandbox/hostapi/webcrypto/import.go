@@ -17,32 +17,29 @@ type ImportParams struct {
 	Extractable bool
 }
 
-// Import reads a key in format Raw, PKCS8 or SPKI. It returns the key's length in bits along with a secret, else 0.
-// That a private or secret key has usages is for the caller to check, last.
-func Import(p ImportParams, f Format, data []byte) (k Key, bits int, err error) {
+// Import reads a key in format Raw, PKCS8 or SPKI. That a private or secret key has usages is for the caller to check, last.
+func Import(p ImportParams, f Format, data []byte) (Key, error) {
 	if err := checkImport(p, f); err != nil {
-		return Key{}, 0, err
+		return Key{}, err
 	}
 	if len(data) > MaxSecretBytes {
-		return Key{}, 0, dataError("the key has more than %d bytes", MaxSecretBytes)
+		return Key{}, dataError("the key has more than %d bytes", MaxSecretBytes)
 	}
 	if p.Algorithm <= X25519 && len(data) > maxEncodedBytes {
-		return Key{}, 0, dataError("the encoded key has more than %d bytes", maxEncodedBytes)
+		return Key{}, dataError("the encoded key has more than %d bytes", maxEncodedBytes)
 	}
 	data = bytes.Clone(data)
 	switch {
 	case p.Algorithm > X25519:
 		return secret(p, data)
 	case f == SPKI:
-		k, err = importSPKI(p, data)
+		return importSPKI(p, data)
 	case f == PKCS8:
-		k, err = importPKCS8(p, data)
+		return importPKCS8(p, data)
 	case p.Algorithm.isEC():
-		k, err = ecPublic(p.Curve, data)
-	default:
-		k, err = okpPublic(data)
+		return ecPublic(p.Curve, data)
 	}
-	return k, 0, err
+	return okpPublic(data)
 }
 
 // checkImport is all that can be said before the data is looked at.
@@ -83,25 +80,24 @@ func checkImport(p ImportParams, f Format) error {
 }
 
 // secret makes a key of bytes, cut to the length that was asked for.
-func secret(p ImportParams, data []byte) (Key, int, error) {
+func secret(p ImportParams, data []byte) (Key, error) {
 	bits := len(data) * 8
 	switch {
 	case p.Algorithm.isAES():
 		if bits != 128 && bits != 192 && bits != 256 {
-			return Key{}, 0, dataError("an AES key has 128, 192 or 256 bits, this one has %d", bits)
+			return Key{}, dataError("an AES key has 128, 192 or 256 bits, this one has %d", bits)
 		}
 	case p.Algorithm == HMAC:
 		switch {
 		case bits == 0:
-			return Key{}, 0, dataError("an HMAC key cannot be empty")
+			return Key{}, dataError("an HMAC key cannot be empty")
 		case p.Bits >= 0 && (p.Bits > bits || p.Bits <= bits-8):
-			return Key{}, 0, dataError("the length of %d bits does not fit a key of %d", p.Bits, bits)
+			return Key{}, dataError("the length of %d bits does not fit a key of %d", p.Bits, bits)
 		case p.Bits >= 0:
-			bits = p.Bits
-			maskBits(data, bits)
+			maskBits(data, p.Bits)
 		}
 	}
-	return Key{Type: Secret, Data: data}, bits, nil
+	return Key{Type: Secret, Data: data}, nil
 }
 
 // maskBits clears what lies behind the first n bits; data must not be longer than they need.

@@ -2,12 +2,12 @@ package webcrypto
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strconv"
-
-	"crypto/rsa"
 )
 
 // JWK holds the members of a JSON Web Key; nil is an absent one.
@@ -24,22 +24,15 @@ type KeyOps struct {
 	Twice  bool
 }
 
-// add counts one value of a key_ops list. seen holds the values before it.
-func (o *KeyOps) add(value string, seen map[string]bool) {
-	o.Twice = o.Twice || seen[value]
-	seen[value] = true
-	for i, name := range usageNames {
-		if name == value {
-			o.Usages |= 1 << i
-		}
-	}
-}
-
 // NewKeyOps reads the values of a key_ops list.
 func NewKeyOps(values []string) *KeyOps {
 	o, seen := &KeyOps{}, map[string]bool{}
 	for _, v := range values {
-		o.add(v, seen)
+		o.Twice = o.Twice || seen[v]
+		seen[v] = true
+		if i := slices.Index(usageNames[:], v); i >= 0 {
+			o.Usages |= 1 << i
+		}
 	}
 	return o
 }
@@ -86,10 +79,10 @@ func ParseJWK(text []byte) (*JWK, error) {
 func is(member *string, want string) bool { return member != nil && *member == want }
 
 // ImportJWK reads a key in format "jwk". Results as of Import.
-func ImportJWK(p ImportParams, j *JWK) (k Key, bits int, err error) {
+func ImportJWK(p ImportParams, j *JWK) (Key, error) {
 	a := p.Algorithm
 	if a >= HKDF {
-		return Key{}, 0, notSupported("keys of this algorithm have the format raw alone")
+		return Key{}, notSupported("keys of this algorithm have the format raw alone")
 	}
 	t := Secret
 	if a <= X25519 {
@@ -99,7 +92,7 @@ func ImportJWK(p ImportParams, j *JWK) (k Key, bits int, err error) {
 		}
 	}
 	if err := checkUsages(a, t, p.Usages); err != nil {
-		return Key{}, 0, err
+		return Key{}, err
 	}
 	kty := "oct"
 	switch {
@@ -111,19 +104,17 @@ func ImportJWK(p ImportParams, j *JWK) (k Key, bits int, err error) {
 		kty = "OKP"
 	}
 	if !is(j.Kty, kty) {
-		return Key{}, 0, dataError("the member kty of the JSON Web Key is not %q", kty)
+		return Key{}, dataError("the member kty of the JSON Web Key is not %q", kty)
 	}
 	switch {
 	case a.IsRSA():
-		k, err = j.rsa(p)
+		return j.rsa(p)
 	case a.isEC():
-		k, err = j.ec(p)
+		return j.ec(p)
 	case a.isOKP():
-		k, err = j.okp(p)
-	default:
-		return j.oct(p)
+		return j.okp(p)
 	}
-	return k, 0, err
+	return j.oct(p)
 }
 
 // checkUse is about what the key may be used for, and whether it may leave again.
@@ -201,21 +192,21 @@ func (j *JWK) sized(name string, member *string, n int) ([]byte, error) {
 	return b, err
 }
 
-func (j *JWK) oct(p ImportParams) (Key, int, error) {
+func (j *JWK) oct(p ImportParams) (Key, error) {
 	data, err := j.bytes("k", j.K)
 	if err != nil {
-		return Key{}, 0, err
+		return Key{}, err
 	}
 	if p.Algorithm.isAES() {
-		if _, _, err := secret(p, data); err != nil {
-			return Key{}, 0, err
+		if _, err := secret(p, data); err != nil {
+			return Key{}, err
 		}
 	}
 	if err := j.checkAlg(algName(p.Params, len(data)*8)); err != nil {
-		return Key{}, 0, err
+		return Key{}, err
 	}
 	if err := j.checkUse(p); err != nil {
-		return Key{}, 0, err
+		return Key{}, err
 	}
 	return secret(p, data)
 }
@@ -321,11 +312,11 @@ func (j *JWK) rsa(p ImportParams) (Key, error) {
 		return Key{}, dataError("the RSA public exponent is a larger number than is supported")
 	}
 	pub := rsa.PublicKey{N: n, E: int(e.Int64())}
-	if err := checkRSAPublic(&pub); err != nil || j.D == nil {
-		if err != nil {
-			return Key{}, err
-		}
+	if j.D == nil {
 		return rsaPublic(&pub)
+	}
+	if err := checkRSAPublic(&pub); err != nil {
+		return Key{}, err
 	}
 	var private [6]*big.Int
 	for i, m := range []struct {
