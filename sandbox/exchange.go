@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -285,7 +286,7 @@ func (g *guest) subrequest(args []engine.Value) (*event.Request, outgoing, bool)
 
 // stripEdged drops the fields that only the node may set (node-surface §7).
 func stripEdged(packed []byte) []byte {
-	if !strings.Contains(string(packed), "edged-") {
+	if !bytes.Contains(packed, []byte("edged-")) {
 		return packed
 	}
 	var out []byte
