@@ -54,10 +54,9 @@ type call struct {
 
 	work        *workState // nil until there is some
 	signalUsed  bool
-	body        source            // of the request
-	sources     map[int32]*source // of responses that the guest asked for, by exchange
-	lent        *loan             // the request's body, if somebody else reads it
-	excused     time.Duration     // how much of its waiting the deadline has been moved for
+	body        source        // of the request
+	lent        *loan         // the request's body, if somebody else reads it
+	excused     time.Duration // how much of its waiting the deadline has been moved for
 	loans       []*loan
 	exchanges   map[int32]*exchange
 	subrequests int
