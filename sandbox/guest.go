@@ -305,16 +305,7 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 		}
 		return
 	}
-	for i, r := range g.lost {
-		if r.promise == promise {
-			g.in.Free(r.promise)
-			g.in.Free(r.reason)
-			g.lost[i] = g.lost[len(g.lost)-1]
-			g.lost = g.lost[:len(g.lost)-1]
-			return
-		}
-	}
-	if len(g.found) < maxRejections {
+	if !g.handled(promise) && len(g.found) < maxRejections {
 		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
 }
