@@ -55,7 +55,7 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 		g.stream = newStream(length)
 		res.Stream, res.Length = g.stream, length
 	case bodySource:
-		number, _ := in.GetIndex(parts, 3).Int()
+		number, _ := body.Int()
 		if g.splice, ok = g.lend(number); !ok {
 			return false, g.refuseAnswer("its body is in use")
 		}

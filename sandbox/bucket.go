@@ -44,7 +44,7 @@ func inJSON(v any, err error) (delivery, error) {
 	if err == nil && v != nil {
 		text, err = json.Marshal(v)
 	}
-	return delivery{settle: func(g *guest, _ int32, _ *exchange) engine.Value { return g.in.NewString(text) }}, err
+	return delivery{settle: func(g *guest, _ *exchange) engine.Value { return g.in.NewString(text) }}, err
 }
 
 // bucketCall(number, method, argument as JSON) runs a call without a body and brings JSON. The methods have the places of
@@ -124,8 +124,8 @@ func hostBucketGet(in *engine.Instance, args []engine.Value) engine.Value {
 		info := infoOf(o.ObjectInfo)
 		info.From, info.Given = o.Offset, o.Length
 		text, err := json.Marshal(info)
-		return delivery{drop: func() { body.Close() }, settle: func(g *guest, id int32, x *exchange) engine.Value {
-			g.incoming(id, x, body)
+		return delivery{drop: func() { body.Close() }, settle: func(g *guest, x *exchange) engine.Value {
+			x.incoming(body)
 			return g.in.NewString(text)
 		}}, err
 	}, facade.BucketGet.Reason)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 	"sync"
 	"testing"
@@ -114,14 +113,7 @@ func (m *memoryBucket) Delete(_ context.Context, key string) error {
 func (m *memoryBucket) List(_ context.Context, q binding.ObjectListQuery) (page binding.ObjectPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []string
-	for k := range m.objects {
-		if strings.HasPrefix(k, q.Prefix) && k > q.Cursor {
-			keys = append(keys, k)
-		}
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
+	for _, k := range keysAfter(m.objects, q.Prefix, q.Cursor) {
 		if rest := k[len(q.Prefix):]; q.Delimiter != "" && strings.Contains(rest, q.Delimiter) {
 			page.Prefixes = append(page.Prefixes, q.Prefix+rest[:strings.Index(rest, q.Delimiter)+1])
 			continue

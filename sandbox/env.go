@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
@@ -45,22 +44,11 @@ func withSecrets(vars []byte, secrets map[string]string) ([]byte, error) {
 		return nil, fault.New(fault.Internal, "sandbox.Open", "the variables are no JSON")
 	}
 	text.Truncate(text.Len() - 1) // the closing brace
-	names := make([]string, 0, len(secrets))
-	for name := range secrets {
-		names = append(names, name)
+	if text.Len() > 1 {
+		text.WriteByte(',')
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		if text.Len() > 1 {
-			text.WriteByte(',')
-		}
-		key, _ := json.Marshal(name) // a string always has a JSON form
-		value, _ := json.Marshal(secrets[name])
-		text.Write(key)
-		text.WriteByte(':')
-		text.Write(value)
-	}
-	text.WriteByte('}')
+	added, _ := json.Marshal(secrets) // strings always have a JSON form
+	text.Write(added[1:])
 	return text.Bytes(), nil
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ type exchange struct {
 	id     int32
 	cancel context.CancelFunc
 	sink   *sink   // of a request body that the guest writes; nil for others
-	source *source // of a body that comes in; nil until it does
+	source *source // of a body that comes in, which the guest knows by the exchange's number; nil before and after
 	held   int     // bytes of a body that went out whole
 	open   bool    // its result is awaited, or its body comes in
 	sunk   bool    // nothing more goes out
@@ -27,7 +28,7 @@ type exchange struct {
 
 // delivery is what an exchange brings: settle makes it a value with the guest there, drop frees it if the guest is not.
 type delivery struct {
-	settle func(g *guest, id int32, x *exchange) engine.Value
+	settle func(g *guest, x *exchange) engine.Value
 	drop   func() // nil for nothing
 }
 
@@ -52,7 +53,7 @@ func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error)
 		if err == nil {
 			err = room.Take(ctx, len(r.Body))
 		}
-		return delivery{settle: func(g *guest, id int32, x *exchange) engine.Value { return g.received(id, x, r) }, drop: r.close}, err
+		return delivery{settle: func(g *guest, x *exchange) engine.Value { return g.received(x, r) }, drop: r.close}, err
 	}, reason)
 }
 
@@ -90,7 +91,7 @@ func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Ro
 				x.end()
 				return reason(g.in, err), false
 			}
-			return d.settle(g, id, x), true
+			return d.settle(g, x), true
 		}}
 	})
 	return engine.Int(id)
@@ -143,12 +144,12 @@ func (x *exchange) end() {
 
 // received makes a reply a value: [status, packed header, body kind, body, url, redirected]. Kinds as in outgoing; a
 // source has the exchange's number.
-func (g *guest) received(id int32, x *exchange, r *reply) engine.Value {
+func (g *guest) received(x *exchange, r *reply) engine.Value {
 	kind, body := int32(outWhole), engine.Null
 	switch {
 	case r.Stream != nil:
-		g.incoming(id, x, r.Stream)
-		kind, body = outSource, engine.Int(id)
+		x.incoming(r.Stream)
+		kind, body = outSource, engine.Int(x.id)
 	case r.Null:
 		kind = outNone
 	default:
@@ -158,13 +159,9 @@ func (g *guest) received(id int32, x *exchange, r *reply) engine.Value {
 		g.in.NewString([]byte(r.url)), engine.Bool(r.redirected))
 }
 
-// incoming makes a stream a source with the exchange's number.
-func (g *guest) incoming(id int32, x *exchange, stream io.ReadCloser) {
+// incoming makes a stream the exchange's source.
+func (x *exchange) incoming(stream io.ReadCloser) {
 	x.source = &source{body: bodyOf(stream), of: x}
-	if g.sources == nil {
-		g.sources = map[int32]*source{}
-	}
-	g.sources[id] = x.source
 }
 
 // bodyOf is the stream as a body; one that is a body already stays it.
@@ -285,7 +282,7 @@ func (g *guest) subrequest(args []engine.Value) (*event.Request, outgoing, bool)
 
 // stripEdged drops the fields that only the node may set (node-surface §7).
 func stripEdged(packed []byte) []byte {
-	if !strings.Contains(string(packed), "edged-") {
+	if !bytes.Contains(packed, []byte("edged-")) {
 		return packed
 	}
 	var out []byte

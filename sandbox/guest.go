@@ -54,10 +54,9 @@ type call struct {
 
 	work        *workState // nil until there is some
 	signalUsed  bool
-	body        source            // of the request
-	sources     map[int32]*source // of responses that the guest asked for, by exchange
-	lent        *loan             // the request's body, if somebody else reads it
-	excused     time.Duration     // how much of its waiting the deadline has been moved for
+	body        source        // of the request
+	lent        *loan         // the request's body, if somebody else reads it
+	excused     time.Duration // how much of its waiting the deadline has been moved for
 	loans       []*loan
 	exchanges   map[int32]*exchange
 	subrequests int
@@ -306,16 +305,7 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 		}
 		return
 	}
-	for i, r := range g.lost {
-		if r.promise == promise {
-			g.in.Free(r.promise)
-			g.in.Free(r.reason)
-			g.lost[i] = g.lost[len(g.lost)-1]
-			g.lost = g.lost[:len(g.lost)-1]
-			return
-		}
-	}
-	if len(g.found) < maxRejections {
+	if !g.handled(promise) && len(g.found) < maxRejections {
 		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
 }

@@ -38,7 +38,7 @@ func (g *guest) Hold(n int) bool {
 		return false
 	}
 	more := overFree(after) - overFree(g.held)
-	if g.box.held.arguments.Add(more) > g.box.opt.MaxHeldBytes && more > 0 {
+	if more > 0 && g.box.held.arguments.Add(more) > g.box.opt.MaxHeldBytes {
 		g.box.held.arguments.Add(-more)
 		return false
 	}
@@ -49,7 +49,9 @@ func (g *guest) Hold(n int) bool {
 // letGo is the end of a Hold.
 func (g *guest) letGo(n int) {
 	after := g.held - int64(n)
-	g.box.held.arguments.Add(overFree(after) - overFree(g.held))
+	if less := overFree(g.held) - overFree(after); less > 0 { // every request ends here, few have anything that all share
+		g.box.held.arguments.Add(-less)
+	}
 	g.held = after
 }
 

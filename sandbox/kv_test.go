@@ -65,17 +65,23 @@ func (m *memoryKV) Delete(ctx context.Context, key string) error {
 func (m *memoryKV) List(ctx context.Context, q binding.KVQuery) (binding.KVPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []string
-	for k := range m.entries {
-		if strings.HasPrefix(k, q.Prefix) && k > q.Cursor {
-			keys = append(keys, k)
-		}
-	}
-	sort.Strings(keys)
+	keys := keysAfter(m.entries, q.Prefix, q.Cursor)
 	if len(keys) > q.Limit {
 		return binding.KVPage{Keys: keys[:q.Limit], Cursor: keys[q.Limit-1]}, nil
 	}
 	return binding.KVPage{Keys: keys}, nil
+}
+
+// keysAfter returns the keys with a prefix behind the cursor, in order.
+func keysAfter[V any](m map[string]V, prefix, cursor string) []string {
+	var keys []string
+	for k := range m {
+		if strings.HasPrefix(k, prefix) && k > cursor {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	return keys
 }
 
 func newMemoryKV() *memoryKV {

@@ -261,16 +261,17 @@ func (g *guest) waits() (int32, error) {
 	return n, nil
 }
 
-// handled takes a promise off the list of those that nobody handles.
-func (g *guest) handled(promise engine.Value) {
+// handled takes a promise off the list of those that nobody handles, and reports whether it was there.
+func (g *guest) handled(promise engine.Value) bool {
 	for i, r := range g.lost {
 		if r.promise == promise {
-			g.drop(r.promise)
-			g.drop(r.reason)
-			g.lost = append(g.lost[:i], g.lost[i+1:]...)
-			return
+			g.in.Free(r.promise)
+			g.in.Free(r.reason)
+			g.lost = slices.Delete(g.lost, i, i+1)
+			return true
 		}
 	}
+	return false
 }
 
 // reportLost tells the worker's listeners of the rejections that nobody handled, and of those that somebody handles after

@@ -15,20 +15,18 @@ type sink struct {
 	mu      sync.Mutex // guards the fields below
 	piece   []byte     // what the guest wrote and nobody has read yet; in store
 	store   []byte
-	writing int32 // the guest's operation that waits for it to be taken, 0 if none
-	ended   chan<- completion
-	end     error         // io.EOF after the normal end
-	closed  bool          // nobody reads any more
-	dead    bool          // the invocation is over: nobody takes completions
-	change  chan struct{} // capacity 1: something to read, or the end
+	writing int32             // the guest's operation that waits for it to be taken, 0 if none
+	ended   chan<- completion // of the invocation; set when the exchange begins, before anybody else has the sink
+	end     error             // io.EOF after the normal end
+	closed  bool              // nobody reads any more
+	dead    bool              // the invocation is over: nobody takes completions
+	change  chan struct{}     // capacity 1: something to read, or the end
 }
 
 // maxPiece is the largest piece that the prelude writes.
 const maxPiece = 64 << 10
 
-func newSink(ended chan<- completion) *sink {
-	return &sink{ended: ended, change: make(chan struct{}, 1)}
-}
+func newSink() *sink { return &sink{change: make(chan struct{}, 1)} }
 
 func (k *sink) wake() {
 	select {
@@ -213,7 +211,7 @@ func (g *guest) outgoing(kind int32, payload engine.Value, declared int64) (o ou
 		}
 		return o, lent
 	case outStream:
-		o.sink = newSink(g.ended)
+		o.sink = newSink()
 		o.body, o.length = o.sink, declared
 		return o, true
 	}

@@ -34,7 +34,10 @@ func (g *guest) source(number int32) *source {
 	if number == 0 {
 		return &g.body
 	}
-	return g.sources[number]
+	if x := g.exchanges[number]; x != nil {
+		return x.source
+	}
+	return nil
 }
 
 // pull is the guest's wish for bytes: a Uint8Array, null at the end, the number of an operation that will bring one of
@@ -148,7 +151,7 @@ func (g *guest) closeSource(s *source) {
 		g.box.bodies.Put(s.buffer)
 		s.buffer = nil
 	}
-	delete(g.sources, s.of.id)
+	s.of.source = nil
 	g.over(s.of)
 }
 
@@ -193,8 +196,10 @@ func (g *guest) endLoans() {
 
 // endSources ends every source but the request's.
 func (g *guest) endSources() {
-	for _, s := range g.sources {
-		g.endSource(s)
+	for _, x := range g.exchanges {
+		if x.source != nil {
+			g.endSource(x.source)
+		}
 	}
 }
 

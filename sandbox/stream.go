@@ -17,13 +17,11 @@ var (
 // methods and fields are of the goroutine that runs the guest. Nothing is buffered but the chunk in hand: a reader
 // that does not read holds the worker back.
 type stream struct {
-	wants   chan []byte     // unbuffered: a Read hands over its buffer, and gets an answer for certain
-	got     chan got        // capacity 1: the answer
-	closing chan struct{}   // closed by Close
-	gone    <-chan struct{} // closed by end: no Read is answered any more; err is set before
+	wants   chan []byte   // unbuffered: a Read hands over its buffer, and gets an answer for certain
+	got     chan got      // capacity 1: the answer
+	closing chan struct{} // closed by Close
+	gone    chan struct{} // closed by end: no Read is answered any more; err is set before
 	once    sync.Once
-	endOnce sync.Once
-	gonech  chan struct{}
 	err     error
 
 	buf      []byte       // of the Read that waits, nil if none does
@@ -46,9 +44,8 @@ type got struct {
 }
 
 func newStream(declared int64) *stream {
-	gone := make(chan struct{})
 	return &stream{
-		wants: make(chan []byte), got: make(chan got, 1), closing: make(chan struct{}), gone: gone, gonech: gone,
+		wants: make(chan []byte), got: make(chan got, 1), closing: make(chan struct{}), gone: make(chan struct{}),
 		read: engine.Undefined, chunk: engine.Undefined, declared: declared,
 	}
 }
@@ -81,14 +78,15 @@ func (s *stream) give(n int, err error) {
 
 // end tells this and every later Read that nothing more comes.
 func (s *stream) end(err error) {
-	s.endOnce.Do(func() {
-		s.over = true
-		s.err = err
-		if s.buf != nil {
-			s.give(0, err)
-		}
-		close(s.gonech)
-	})
+	if s.over {
+		return
+	}
+	s.over = true
+	s.err = err
+	if s.buf != nil {
+		s.give(0, err)
+	}
+	close(s.gone)
 }
 
 // pump brings the waiting Read as far as that goes without waiting.

@@ -16,14 +16,15 @@ import (
 
 // Options configure a Client.
 type Options struct {
-	Policy         *egress.Policy // required: which addresses may be reached
-	TLS            *tls.Config    // nil trusts the system's authorities
-	ConnectTimeout time.Duration  // resolving and connecting, then the TLS handshake; 0 means 10 s each
-	HeadTimeout    time.Duration  // from the sent request to the response's head; 0 means 60 s
-	IdleTimeout    time.Duration  // of a pooled connection; 0 means 90 s
-	MaxIdle        int            // pooled connections; 0 means 512, 32 of them to one host
-	MaxHeadBytes   int64          // of a response; 0 means 64 KiB
+	Policy      *egress.Policy // required: which addresses may be reached
+	TLS         *tls.Config    // nil trusts the system's authorities
+	HeadTimeout time.Duration  // from the sent request to the response's head; 0 means 60 s
 }
+
+const (
+	connectTimeout = 10 * time.Second // of resolving and connecting, and then of the TLS handshake
+	maxHeadBytes   = 64 << 10         // of a response
+)
 
 // Client sends requests. Safe for concurrent use.
 type Client struct{ transport *http.Transport }
@@ -42,19 +43,8 @@ func New(opt Options) (*Client, error) {
 	if opt.Policy == nil {
 		return nil, fault.New(fault.Invalid, "outbound.New", "an egress policy is needed")
 	}
-	def := func(p *time.Duration, d time.Duration) {
-		if *p == 0 {
-			*p = d
-		}
-	}
-	def(&opt.ConnectTimeout, 10*time.Second)
-	def(&opt.HeadTimeout, time.Minute)
-	def(&opt.IdleTimeout, 90*time.Second)
-	if opt.MaxIdle == 0 {
-		opt.MaxIdle = 512
-	}
-	if opt.MaxHeadBytes == 0 {
-		opt.MaxHeadBytes = 64 << 10
+	if opt.HeadTimeout == 0 {
+		opt.HeadTimeout = time.Minute
 	}
 	conf := opt.TLS.Clone()
 	if conf == nil {
@@ -62,15 +52,15 @@ func New(opt Options) (*Client, error) {
 	}
 	conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
 	return &Client{transport: &http.Transport{
-		DialContext:            opt.Policy.Dialer(opt.ConnectTimeout).DialContext,
+		DialContext:            opt.Policy.Dialer(connectTimeout).DialContext,
 		TLSClientConfig:        conf,
-		TLSHandshakeTimeout:    opt.ConnectTimeout,
+		TLSHandshakeTimeout:    connectTimeout,
 		ResponseHeaderTimeout:  opt.HeadTimeout,
 		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        opt.IdleTimeout,
-		MaxIdleConns:           opt.MaxIdle,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConns:           512,
 		MaxIdleConnsPerHost:    32,
-		MaxResponseHeaderBytes: opt.MaxHeadBytes,
+		MaxResponseHeaderBytes: maxHeadBytes,
 		DisableCompression:     true, // what is undone here, and what the worker sees of it, is ours to say
 		ForceAttemptHTTP2:      true,
 	}}, nil
