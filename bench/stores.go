@@ -111,29 +111,27 @@ func benchSQL(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, dir)
-	if err != nil {
+	var db bound
+	err = withNodeIn(ctx, cfg, dir, func(n *nodeProcess) (err error) {
+		db, err = n.boundTo(ctx, "SQLiteDatabase/0.2.0/", "DB", struct{}{})
 		return err
-	}
-	db, err := n.boundTo(ctx, "SQLiteDatabase/0.2.0/", "DB", struct{}{})
-	if err = errors.Join(err, n.stop()); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if err := migrated(ctx, filepath.Join(dir, "sql"), db.Resource.UID); err != nil { // while nobody has the database
 		return err
 	}
-	if n, err = startNode(ctx, cfg, dir, "--max-inflight", "1024"); err != nil {
-		return err
-	}
-	defer n.stop() //nolint:errcheck // its numbers are taken
-	host, err := n.deployBound(ctx, sqlSource, map[string]any{"sqliteBindings": []bound{db}})
-	if err != nil {
-		return err
-	}
-	if err := n.calls(ctx, cfg, r, 2*connections, host, "/", "/select", "/insert", "/transaction"); err != nil {
-		return err
-	}
-	return n.calls(ctx, cfg, r, 4, host, "/scan") // an answer of 10,000 rows is large: few at once
+	return withNodeIn(ctx, cfg, dir, func(n *nodeProcess) error {
+		host, err := n.deployBound(ctx, sqlSource, map[string]any{"sqliteBindings": []bound{db}})
+		if err != nil {
+			return err
+		}
+		if err := n.calls(ctx, cfg, r, 2*connections, host, "/", "/select", "/insert", "/transaction"); err != nil {
+			return err
+		}
+		return n.calls(ctx, cfg, r, 4, host, "/scan") // an answer of 10,000 rows is large: few at once
+	}, "--max-inflight", "1024")
 }
 
 // migrated gives a database of a node that does not run its schema and its rows.
