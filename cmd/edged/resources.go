@@ -140,11 +140,7 @@ func (t *resourceTarget) settle(cmd *cobra.Command, c *client.Client, op *client
 	if err != nil {
 		return explain(err)
 	}
-	if t.json {
-		return printJSON(cmd, op)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s (uid %s, generation %d)\n", done, name, op.ResourceUID, op.Generation)
-	return err
+	return t.say(cmd, op, "%s %s (uid %s, generation %d)", done, name, op.ResourceUID, op.Generation)
 }
 
 func newResourcesList() *cobra.Command {
