@@ -22,24 +22,22 @@ func benchCold(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, dir)
+	hosts := make([]string, coldWorkers)
+	err = withNodeIn(ctx, cfg, dir, func(n *nodeProcess) (err error) {
+		for i := range hosts {
+			if hosts[i], err = n.deployWorker(ctx, "w"+strconv.Itoa(i), numbered(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	hosts := make([]string, coldWorkers)
-	for i := range hosts {
-		if hosts[i], err = n.deployWorker(ctx, "w"+strconv.Itoa(i), numbered(i)); err != nil {
-			n.stop() //nolint:errcheck // the first error counts
-			return err
-		}
-	}
-	if err := n.stop(); err != nil {
-		return err
-	}
-	if n, err = startNode(ctx, cfg, dir); err != nil {
-		return err
-	}
-	defer n.stop() //nolint:errcheck // its numbers are taken
+	return withNodeIn(ctx, cfg, dir, func(n *nodeProcess) error { return n.measureCold(hosts, r) })
+}
+
+func (n *nodeProcess) measureCold(hosts []string, r *report) error {
 	first, second, err := firstRequests(n.http, hosts)
 	if err != nil {
 		return err
@@ -65,7 +63,7 @@ func firstRequests(addr string, hosts []string) (first, second []float64, err er
 			if _, err := request(c, host, "/", buf); err != nil {
 				return nil, nil, err
 			}
-			*into = append(*into, float64(time.Since(began))/float64(time.Millisecond))
+			*into = append(*into, milliseconds(time.Since(began)))
 		}
 	}
 	return first, second, nil
@@ -90,7 +88,7 @@ func (n *nodeProcess) measureDeploys(ctx context.Context, r *report) error {
 			if err != nil {
 				return fmt.Errorf("edged deploy: %w\n%s", err, out)
 			}
-			*into = append(*into, float64(time.Since(began))/float64(time.Millisecond))
+			*into = append(*into, milliseconds(time.Since(began)))
 		}
 	}
 	c, u := spreadOf(changed[1:]), spreadOf(unchanged)

@@ -26,36 +26,37 @@ func benchControl(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	n, err := startNode(ctx, cfg, dir)
-	if err != nil {
+	var host, addr string
+	err = withNodeIn(ctx, cfg, dir, func(n *nodeProcess) error {
+		addr = n.http
+		host, err = (&filler{n: n}).tell(ctx, cfg, r)
 		return err
-	}
-	f := &filler{n: n}
-	few, many, err := f.measure(ctx, cfg, r)
+	})
 	if err != nil {
-		return err
-	}
-	r.line("  one change of weights, until it is served        %8.2f ms among %d Resources, %.2f ms among %d", few.change, fewResources, many.change, cfg.resources)
-	r.line("  a page of 100 of a list                          %8.2f ms at the start, %.2f ms at the end", many.firstPage, many.lastPage)
-	r.target("one change among many / among few", many.change/few.change, 2, true, "")
-	r.target("last page / first page", many.lastPage/many.firstPage, 2, true, "")
-	host, err := n.hostOf(ctx, fmt.Sprintf("w%07d.endpoint", f.next.Load()))
-	if err != nil {
-		return err
-	}
-	if err := n.stop(); err != nil {
 		return err
 	}
 	served, began := make(chan time.Duration, 1), time.Now()
 	polling, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
-	go func() { served <- firstAnswer(polling, n.http, host, began) }() // ends with its context
-	if n, err = startNode(ctx, cfg, dir, "--http", n.http); err != nil {
-		return err
+	go func() { served <- firstAnswer(polling, addr, host, began) }() // ends with its context
+	return withNodeIn(ctx, cfg, dir, func(n *nodeProcess) error {
+		r.target("restart, exec to the first answer of a worker", (<-served).Seconds(), 3, true, "s")
+		r.line("  %-44s %8.2f s", "restart, exec to the control room's readiness", n.booted.Seconds())
+		return nil
+	}, "--http", addr)
+}
+
+// tell measures among few and among many, says so, and returns the host of the last worker.
+func (f *filler) tell(ctx context.Context, cfg config, r *report) (host string, err error) {
+	few, many, err := f.measure(ctx, cfg, r)
+	if err != nil {
+		return "", err
 	}
-	r.target("restart, exec to the first answer of a worker", (<-served).Seconds(), 3, true, "s")
-	r.line("  %-44s %8.2f s", "restart, exec to the control room's readiness", n.booted.Seconds())
-	return n.stop()
+	r.line("  one change of weights, until it is served        %8.2f ms among %d Resources, %.2f ms among %d", few.change, fewResources, many.change, cfg.resources)
+	r.line("  a page of 100 of a list                          %8.2f ms at the start, %.2f ms at the end", many.firstPage, many.lastPage)
+	r.target("one change among many / among few", many.change/few.change, 2, true, "")
+	r.target("last page / first page", many.lastPage/many.firstPage, 2, true, "")
+	return f.n.hostOf(ctx, fmt.Sprintf("w%07d.endpoint", f.next.Load()))
 }
 
 // firstAnswer asks until the host answers and returns how long that took.

@@ -76,7 +76,7 @@ func (r *report) target(name string, value, want float64, atMost bool, unit stri
 func main() {
 	var cfg config
 	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
-	flag.StringVar(&cfg.only, "only", "", "one part by name")
+	flag.StringVar(&cfg.only, "only", "", "one part by name (default: all but "+strings.Join(long, ", ")+")")
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
@@ -96,6 +96,9 @@ func main() {
 	}
 }
 
+// long are the parts that run only when they are named: a run without names has to end within ten minutes.
+var long = []string{"density", "control", "databases"}
+
 // part is one of the measurements.
 type part struct {
 	name string
@@ -105,7 +108,7 @@ type part struct {
 func run(ctx context.Context, cfg config) error {
 	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
 		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
-		{"kv", benchKV}, {"sql", benchSQL}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
+		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}
@@ -126,6 +129,10 @@ func run(ctx context.Context, cfg config) error {
 			continue
 		}
 		r.line("\n%s", p.name)
+		if cfg.only == "" && slices.Contains(long, p.name) {
+			r.line("  left out, it is long: -only %s", p.name)
+			continue
+		}
 		start := time.Now()
 		if err := p.run(ctx, cfg, &r); err != nil {
 			r.line("  FAILED: %v", err)

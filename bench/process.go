@@ -84,6 +84,11 @@ func withNode(ctx context.Context, cfg config, use func(*nodeProcess) error, fla
 		return err
 	}
 	defer os.RemoveAll(dir)
+	return withNodeIn(ctx, cfg, dir, use, flags...)
+}
+
+// withNodeIn is withNode in a directory that a node may have used before.
+func withNodeIn(ctx context.Context, cfg config, dir string, use func(*nodeProcess) error, flags ...string) error {
 	n, err := startNode(ctx, cfg, dir, flags...)
 	if err != nil {
 		return err

@@ -61,15 +61,11 @@ func newBackup(room, short, long string) *cobra.Command {
 		if err != nil {
 			return explain(err)
 		}
-		if t.json {
-			return printJSON(cmd, map[string]any{"file": path, "bytes": size})
-		}
 		needs := ""
 		if room == "control" {
 			needs = "; it needs the node key to be restored"
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "saved %s, %d bytes%s\n", path, size, needs)
-		return err
+		return t.say(cmd, map[string]any{"file": path, "bytes": size}, "saved %s, %d bytes%s", path, size, needs)
 	}
 	return cmd
 }

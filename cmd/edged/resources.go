@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,7 +24,7 @@ func newResourcesCommand() *cobra.Command {
 		Use:   "resources",
 		Short: "list, show, create, update and delete Resources",
 		Long: "A thin client of the Host API. SPEC is a JSON object, a file that holds one, or - for standard input. A Form is named by its\n" +
-			"URL or, where this program knows it, by its short name:\n\n  " + strings.Join(knownForms(), "\n  "),
+			"URL or, where this program knows it, by its short name:\n\n  " + strings.Join(slices.Sorted(maps.Keys(knownForms())), "\n  "),
 		Args: cobra.NoArgs,
 		RunE: needSubcommand,
 	}
@@ -35,27 +37,21 @@ func needSubcommand(cmd *cobra.Command, _ []string) error {
 	return usagef("name what to do: %s --help lists it", cmd.CommandPath())
 }
 
-// knownForms returns the short names of the Forms: the kind, with its version where there are several of one kind.
-func knownForms() []string {
-	var names []string
-	for url, d := range form.Builtin() {
-		name := d.Kind
-		for other, same := range form.Builtin() {
-			if same.Kind == name && other != url {
-				name = kindAndVersion(url)
-				break
-			}
-		}
-		names = append(names, name)
+// knownForms returns the URLs of the Forms by short name: the kind, with its version where there are several of one kind.
+func knownForms() map[string]string {
+	builtin, several := form.Builtin(), map[string]int{}
+	for _, d := range builtin {
+		several[d.Kind]++
 	}
-	slices.Sort(names)
-	return names
-}
-
-// kindAndVersion returns the last two segments of a Form URL, like ObjectBucket/0.3.0.
-func kindAndVersion(url string) string {
-	parts := strings.Split(strings.TrimSuffix(url, "/"), "/")
-	return strings.Join(parts[max(0, len(parts)-2):], "/")
+	known := map[string]string{}
+	for url, d := range builtin {
+		name := d.Kind
+		if several[name] > 1 {
+			name += "/" + path.Base(url)
+		}
+		known[name] = url
+	}
+	return known
 }
 
 // formURL turns a short name into the Form it stands for; a URL stays as it is.
@@ -63,17 +59,11 @@ func formURL(name string) (string, error) {
 	if name == "" || strings.Contains(name, "://") {
 		return name, nil
 	}
-	for _, known := range knownForms() {
-		if known != name {
-			continue
-		}
-		for url, d := range form.Builtin() {
-			if name == d.Kind || name == kindAndVersion(url) {
-				return url, nil
-			}
-		}
+	known := knownForms()
+	if url, ok := known[name]; ok {
+		return url, nil
 	}
-	return "", usagef("--form: %q is neither a Form URL nor one of %s", name, strings.Join(knownForms(), ", "))
+	return "", usagef("--form: %q is neither a Form URL nor one of %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 }
 
 // resourceTarget is one Resource as the command line names it.
@@ -140,11 +130,7 @@ func (t *resourceTarget) settle(cmd *cobra.Command, c *client.Client, op *client
 	if err != nil {
 		return explain(err)
 	}
-	if t.json {
-		return printJSON(cmd, op)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s (uid %s, generation %d)\n", done, name, op.ResourceUID, op.Generation)
-	return err
+	return t.say(cmd, op, "%s %s (uid %s, generation %d)", done, name, op.ResourceUID, op.Generation)
 }
 
 func newResourcesList() *cobra.Command {

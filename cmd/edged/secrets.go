@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 func newSecretsCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -37,11 +33,7 @@ func newSecretsRotate() *cobra.Command {
 		if err != nil {
 			return explain(err)
 		}
-		if t.json {
-			return printJSON(cmd, map[string]any{"resealed": n, "key": key})
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records are sealed with the new key %s\n", n, key)
-		return err
+		return t.say(cmd, map[string]any{"resealed": n, "key": key}, "%d records are sealed with the new key %s", n, key)
 	}
 	return cmd
 }

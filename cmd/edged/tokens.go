@@ -109,11 +109,7 @@ func newTokensRevoke() *cobra.Command {
 		if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
 			return explain(err)
 		}
-		if t.json {
-			return printJSON(cmd, map[string]string{"revoked": args[0]})
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked %s\n", args[0])
-		return err
+		return t.say(cmd, map[string]string{"revoked": args[0]}, "revoked %s", args[0])
 	}
 	return cmd
 }

@@ -86,9 +86,6 @@ func (d *deployer) done(w *want, action string, r *client.Resource) {
 	}
 	d.report.Steps = append(d.report.Steps, s)
 	d.report.Changed = d.report.Changed || action != "unchanged"
-	if d.opt.Done != nil {
-		d.opt.Done(s)
-	}
 }
 
 // WriteText renders the report for people.

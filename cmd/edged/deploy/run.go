@@ -21,8 +21,6 @@ type Options struct {
 	Secret        func(name string) string
 	RotateSecrets bool // make a new version although nothing but the values may have changed
 	DryRun        bool // change nothing: the report says what would be done and what would be refused
-	// Done is told every step when it is finished. nil tells nobody.
-	Done func(Step)
 }
 
 type deployer struct {

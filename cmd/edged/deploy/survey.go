@@ -3,8 +3,8 @@ package deploy
 import (
 	"context"
 	"encoding/json"
+	"path"
 	"slices"
-	"strings"
 
 	"edged/cmd/edged/manifest"
 	"edged/control/client"
@@ -81,7 +81,7 @@ func describeForm(formURL, other string) string {
 	if Kind(formURL) != Kind(other) {
 		return Kind(formURL)
 	}
-	return Kind(formURL) + " " + strings.Trim(strings.TrimPrefix(formURL[strings.LastIndex(strings.TrimSuffix(formURL, "/"), "/"):], "/"), "/")
+	return Kind(formURL) + " " + path.Base(formURL)
 }
 
 // refuse notes why nothing can be changed, and where the manifest asks for it.
@@ -115,7 +115,7 @@ func (d *deployer) lookAttached(ctx context.Context) error {
 	if err := d.look(ctx, d.names.endpoint, form.WorkerEndpointURL, d.manifest.NameLine); err != nil {
 		return err
 	}
-	queues := map[string]string{} // names by UID
+	d.queues = map[string]string{}
 	for _, formURL := range []string{form.CustomDomainURL, form.CronTriggerURL, form.QueueConsumerURL} {
 		for r, err := range d.opt.Client.List(ctx, client.Filter{Space: d.opt.Space, Form: formURL}) {
 			if err != nil {
@@ -124,17 +124,16 @@ func (d *deployer) lookAttached(ctx context.Context) error {
 			if attachment(r).Worker.UID != worker.UID {
 				continue
 			}
-			if err := d.sort(ctx, r, queues); err != nil {
+			if err := d.sort(ctx, r); err != nil {
 				return err
 			}
 		}
 	}
-	d.queues = queues
 	return nil
 }
 
 // sort puts an attachment of this worker where it belongs.
-func (d *deployer) sort(ctx context.Context, r *client.Resource, queues map[string]string) error {
+func (d *deployer) sort(ctx context.Context, r *client.Resource) error {
 	switch r.Form {
 	case form.CustomDomainURL:
 		d.domains[attachment(r).Hostname] = r
@@ -147,17 +146,17 @@ func (d *deployer) sort(ctx context.Context, r *client.Resource, queues map[stri
 		d.strays = append(d.strays, r)
 	case form.QueueConsumerURL:
 		uid := queueOf(r)
-		if queues[uid] == "" {
+		if d.queues[uid] == "" {
 			q, err := d.opt.Client.Read(ctx, uid)
 			if err != nil && fault.CodeOf(err) != fault.NotFound {
 				return failed("read", r.Name, err)
 			}
 			if err == nil {
-				queues[uid] = q.Name
+				d.queues[uid] = q.Name
 			}
 		}
-		if slices.ContainsFunc(d.manifest.Consumers, func(c manifest.Consumer) bool { return c.Queue == queues[uid] }) {
-			d.consumers[queues[uid]] = r
+		if slices.ContainsFunc(d.manifest.Consumers, func(c manifest.Consumer) bool { return c.Queue == d.queues[uid] }) {
+			d.consumers[d.queues[uid]] = r
 			return nil
 		}
 		d.strays = append(d.strays, r)
