@@ -52,7 +52,8 @@ fuzz: engine
 	scripts/fuzz.sh $(fuzztime)
 
 benchmarks: engine
-	go test -run '^$$' -bench . -benchtime 1x ./... >/dev/null
+	@mkdir -p bin
+	go test -run '^$$' -bench . -benchtime 1x ./... >bin/benchmarks.log 2>&1 || { grep -A30 -e '--- FAIL' -e '^panic:' -e '^FAIL' bin/benchmarks.log; exit 1; }
 
 sim: ## thousands of seeds of the replication simulation; seeds=5000
 	go test ./kv -run 'TestSimulation$$' -count=1 -timeout 2h -sim.seeds $(seeds)
