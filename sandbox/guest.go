@@ -60,6 +60,7 @@ type call struct {
 	loans       []*loan
 	exchanges   map[int32]*exchange
 	subrequests int
+	drops       int                 // values that were dropped
 	held        int64               // bytes of arguments of calls that are open
 	results     *semaphore.Weighted // bytes that results may take; nil until the first call
 	splice      *loan               // the response body, if it is somebody else's

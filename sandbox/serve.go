@@ -131,9 +131,13 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 	return promise, nil
 }
 
-// drop frees a value where values have to be freed: under isolation request the reset takes them all at once.
+// dropsKept is how many values an invocation may drop before they are freed.
+const dropsKept = 16
+
+// drop frees a value where values have to be freed: under isolation request the reset takes the few of a short invocation all at
+// once. One that streams drops a value, with its bytes, for each chunk.
 func (g *guest) drop(v engine.Value) {
-	if g.box.opt.Isolation == IsolateWorker {
+	if g.drops++; g.drops > dropsKept || g.box.opt.Isolation == IsolateWorker {
 		g.in.Free(v)
 	}
 }
