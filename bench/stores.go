@@ -54,7 +54,8 @@ func benchKV(ctx context.Context, cfg config, r *report) error {
 	r.beside("put, new keys", all.perSecond("Put/impl=ours"), all.perSecond("Put/impl=pebble"), 0.4, "/s")
 	r.beside("put, keys that are there", all.perSecond("Put/impl=ours-overwrite"), all.perSecond("Put/impl=pebble"), 0, "/s")
 	r.beside("get", all.perSecond("Get/impl=ours"), all.perSecond("Get/impl=pebble"), 0.8, "/s")
-	r.target("a peer's feed applied, new keys", all.of("Apply/keys=new", "rec/s"), 100_000, false, "1/s")
+	r.target("a peer's feed applied, new keys", all.of("Apply/impl=ours/keys=new", "rec/s"), 100_000, false, "1/s")
+	r.line("  %-44s %8.2f", "a peer's feed applied / raw batches", all.of("Apply/impl=ours/keys=new", "of-raw"))
 	for _, stores := range []int{3, 5, 8} {
 		name := fmt.Sprintf("Converge/stores=%d", stores)
 		r.line("  %d stores on loopback, %.0f puts/s: convergence p50 %.1f ms, p99 %.1f ms", stores, all.of(name, "puts/s"), all.of(name, "p50-ms"), all.of(name, "p99-ms"))
