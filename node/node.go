@@ -167,6 +167,7 @@ func (n *Node) openSandbox() (err error) {
 		MaxWallEvents:  n.opt.MaxWallEvents,
 		MaxMemoryBytes: n.opt.MaxMemory,
 		Isolation:      isolation,
+		MaxRunning:     n.opt.Cores,
 		Fetch:          n.outbound,
 		Console:        consoleTo(n.log),
 		Log:            n.log,

@@ -46,6 +46,7 @@ type Options struct {
 	MaxMemory      int64         // bytes of one sandbox, 0 means 128 MiB
 	Isolation      string        // "" means request; or worker
 	Egress         string        // what fetch may reach: "" means public; or none, or the name of a file of rules
+	Cores          int           // guests that run at once, 0 means as many as Go code has threads; fewer leave threads for all else
 	MaxInflight    int           // 0 means from cores and memory
 	MaxQueue       int           // 0 means from MaxInflight
 	MaxRequestBody int64         // 0 means 100 MiB
@@ -172,8 +173,11 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 	if o.MaxRequestBody == 0 {
 		o.MaxRequestBody = 100 << 20
 	}
+	if o.Cores == 0 {
+		o.Cores = runtime.GOMAXPROCS(0)
+	}
 	if o.MaxInflight == 0 {
-		o.MaxInflight = defaultInflight(runtime.GOMAXPROCS(0), totalMemory(), o.MaxMemory)
+		o.MaxInflight = defaultInflight(o.Cores, totalMemory(), o.MaxMemory)
 	}
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 16 * o.MaxInflight
@@ -181,7 +185,7 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 	if o.MaxHeldBytes < 0 || o.ControlRate < 0 {
 		bad("--max-held-bytes and --control-rate cannot be negative")
 	}
-	if o.MaxRequestBody < 0 || o.MaxInflight < 0 || o.MaxQueue < 0 {
+	if o.MaxRequestBody < 0 || o.Cores < 0 || o.MaxInflight < 0 || o.MaxQueue < 0 {
 		bad("--max-request-body, --max-inflight and --max-queue cannot be negative")
 	}
 }

@@ -37,7 +37,8 @@ type call struct {
 	from     context.Context // whose invocation, or load, it is
 	calls    calls
 	gone     <-chan struct{} // closed when the client leaves; nil once that does not matter any more
-	left     bool            // the client has left
+	left     bool            // the client has left, and the code was told
+	leftAt   time.Time       // when that was noticed while the code ran and could not be told
 	quit     <-chan struct{} // closed when an invocation without a client has to end; nil if it need not
 	batch    *event.Batch    // what the queue handler was given, nil once it has settled
 	running  bool            // a slot is held and the guest's clock runs
@@ -115,9 +116,7 @@ func (g *guest) enter() error {
 	if g.running {
 		return nil
 	}
-	select {
-	case g.box.slots <- struct{}{}:
-	default:
+	if !g.box.turns.try() {
 		if err := g.queue(); err != nil {
 			return err
 		}
@@ -153,46 +152,72 @@ func (g *guest) start() error {
 
 // queue waits for a slot, as long as the deadline allows.
 func (g *guest) queue() error {
-	g.box.waiting.Add(1)
-	defer g.box.waiting.Add(-1)
 	var late <-chan time.Time
 	if !g.deadline.IsZero() {
 		late = g.wakeAt(g.deadline)
 		defer g.alarm.Stop()
 	}
+	p, err := g.box.turns.line(g.quick()), error(nil)
 	select {
-	case g.box.slots <- struct{}{}:
+	case <-p.ready:
 		return nil
 	case <-g.version.kill:
-		return errShutdown
+		err = errShutdown
 	case <-late:
-		return event.ErrWall
+		err = event.ErrWall
 	}
+	g.box.turns.leave(p)
+	return err
 }
+
+// quickCPU is how much CPU time makes an invocation one that works long.
+const quickCPU = 10 * time.Millisecond
+
+func (g *guest) quick() bool { return g.in.CPU() < quickCPU }
 
 // yield lets those who wait for a slot have theirs first: without it a few guests that never end would keep everybody
 // else out until their CPU time is used up. It is called while the guest runs.
 func (g *guest) yield() {
-	if !g.running || g.box.waiting.Load() == 0 {
+	if !g.running {
+		return
+	}
+	if g.deserted() {
+		g.in.Interrupt(errClient)
+	}
+	if g.box.turns.waiting.Load() == 0 {
 		return
 	}
 	g.in.Unwatch()
 	g.in.Pause()
-	<-g.box.slots
-	g.box.waiting.Add(1)
-	g.box.slots <- struct{}{} // in the order in which they came; whoever runs yields in its turn
-	g.box.waiting.Add(-1)
+	g.box.turns.give()
+	<-g.box.turns.line(g.quick()).ready // whoever runs yields in its turn
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)
 	}
 	g.in.Resume()
 }
 
+// desertedFor is how long code may go on that does not come to hear that its client has left.
+const desertedFor = time.Second
+
+// deserted reports whether the client left so long ago, and nothing but this one stretch of code was run since.
+func (g *guest) deserted() bool {
+	select {
+	case <-g.gone: // nil, and never ready, once the code was told
+	default:
+		return false
+	}
+	if g.leftAt.IsZero() {
+		g.leftAt = time.Now()
+	}
+	return time.Since(g.leftAt) > desertedFor
+}
+
 // leave stops the clock and gives the slot to somebody else.
 func (g *guest) leave() {
 	g.in.Unwatch()
 	if g.halt() {
-		<-g.box.slots
+		g.box.turns.give()
 	}
 }
 

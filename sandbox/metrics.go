@@ -74,6 +74,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, o := range []event.Origin{event.Cold, event.Warm, event.Hot} {
 		m.origins[o] = by[o.String()]
 	}
+	f.GaugeFunc("running", "Guests that run now.", func() float64 { running, _ := m.turns(); return float64(running) })
+	f.GaugeFunc("waiting", "Guests and invocations that wait to run.", func() float64 { _, waiting := m.turns(); return float64(waiting) })
 	f.GaugeFunc("instances", "Sandboxes that exist.", func() float64 { live, _ := m.instances(); return float64(live) })
 	f.GaugeFunc("instances_spare", "Sandboxes without a version.", func() float64 { _, spare := m.instances(); return float64(spare) })
 	f.GaugeFunc("versions", "Versions that are open, each with one image.", func() float64 {
@@ -95,6 +97,13 @@ func (m *Metrics) observe(s *Sandbox) { m.box.Store(s) }
 func (m *Metrics) instances() (live, spare int) {
 	if s := m.box.Load(); s != nil {
 		return s.Instances()
+	}
+	return 0, 0
+}
+
+func (m *Metrics) turns() (running, waiting int) {
+	if s := m.box.Load(); s != nil {
+		return s.turns.taken(), int(s.turns.waiting.Load())
 	}
 	return 0, 0
 }

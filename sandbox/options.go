@@ -46,7 +46,7 @@ type Options struct {
 
 	MaxInstances int           // live sandboxes; 0 means 4,096 (each needs three of the 65,530 mappings a process may have)
 	MaxIdle      time.Duration // how long a sandbox without work stays; 0 means 60 s
-	MaxRunning   int           // guests that run at once; 0 means two per core: with more, the tail grows and throughput does not
+	MaxRunning   int           // guests that run at once; 0 means as many as Go code has threads
 
 	MaxImageStoreBytes int64 // images kept on disk; the ones not used for longest go first; 0 means 4 GiB
 
@@ -77,7 +77,7 @@ func (o *Options) fill() error {
 	def(&o.ReuseFor, time.Minute)
 	def(&o.MaxInstances, 4096)
 	def(&o.MaxIdle, time.Minute)
-	def(&o.MaxRunning, 2*runtime.GOMAXPROCS(0))
+	def(&o.MaxRunning, runtime.GOMAXPROCS(0))
 	def(&o.MaxImageStoreBytes, 4<<30)
 	def(&o.MaxHeaders, 256)
 	def(&o.MaxHeaderBytes, 64<<10)

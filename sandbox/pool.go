@@ -24,9 +24,7 @@ func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, erro
 	if err := v.admit(); err != nil {
 		return nil, err
 	}
-	select {
-	case v.box.slots <- struct{}{}:
-	default:
+	if !v.box.turns.try() {
 		if err := v.queue(ctx, deadline); err != nil {
 			v.depart()
 			return nil, err
@@ -34,7 +32,7 @@ func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, erro
 	}
 	g, err := v.pick()
 	if err != nil {
-		<-v.box.slots
+		v.box.turns.give()
 		v.depart()
 	}
 	return g, err
@@ -62,20 +60,21 @@ func (v *Version) depart() {
 
 // queue waits for a slot, as long as the deadline allows and the client is there.
 func (v *Version) queue(ctx context.Context, deadline time.Time) error {
-	v.box.waiting.Add(1)
-	defer v.box.waiting.Add(-1)
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
+	p, err := v.box.turns.line(true), error(nil)
 	select {
-	case v.box.slots <- struct{}{}:
+	case <-p.ready:
 		return nil
 	case <-ctx.Done():
-		return errClient
+		err = errClient
 	case <-v.kill:
-		return errShutdown
+		err = errShutdown
 	case <-late.C:
-		return event.ErrWall
+		err = event.ErrWall
 	}
+	v.box.turns.leave(p)
+	return err
 }
 
 // pick takes the sandbox of an invocation that was admitted.

@@ -13,12 +13,11 @@ import (
 
 // full takes every slot of the box; the function it returns gives them back.
 func full(s *Sandbox) (free func()) {
-	for range cap(s.slots) {
-		s.slots <- struct{}{}
+	for s.turns.try() {
 	}
 	return func() {
-		for range cap(s.slots) {
-			<-s.slots
+		for range s.turns.size {
+			s.turns.give()
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"edged/internal/fault"
@@ -19,8 +18,7 @@ import (
 type Sandbox struct {
 	opt      Options
 	engine   *engine.Engine
-	slots    chan struct{} // holds a token per running guest
-	waiting  atomic.Int32  // guests and invocations that wait for a token
+	turns    *turns        // who runs
 	builds   chan struct{} // holds a token per load: they are long and few
 	workers  chan struct{} // holds a token per piece of work beside a guest
 	bodies   sync.Pool     // *[]byte of bodyBufferBytes: 64 KiB per request with a body would keep the collector busy
@@ -51,7 +49,7 @@ func New(opt Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		opt:      opt,
-		slots:    make(chan struct{}, opt.MaxRunning),
+		turns:    newTurns(opt.MaxRunning),
 		builds:   make(chan struct{}, 2),
 		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),

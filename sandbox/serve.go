@@ -229,7 +229,7 @@ func (g *guest) finish() {
 	}
 	holds := g.halt()
 	if holds && g.calls.cancel != nil {
-		<-g.box.slots // what is still at work beside the guest takes its time
+		g.box.turns.give() // what is still at work beside the guest takes its time
 		holds = false
 	}
 	g.endCalls()
@@ -248,7 +248,7 @@ func (g *guest) finish() {
 	box := g.box
 	g.version.release(g)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm
-		<-box.slots
+		box.turns.give()
 	}
 }
 

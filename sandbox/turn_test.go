@@ -23,7 +23,7 @@ func TestGuestsTakeTurns(t *testing.T) {
 			ended <- fault.NameOf(hostile.Serve(context.Background(), request(), &res))
 		}()
 	}
-	for end := time.Now().Add(20 * time.Second); len(s.slots) == 0 || s.waiting.Load() < loops-1; {
+	for end := time.Now().Add(20 * time.Second); s.turns.taken() == 0 || s.turns.waiting.Load() < loops-1; {
 		if time.Now().After(end) {
 			t.Fatal("the loops do not run")
 		}
@@ -40,5 +40,67 @@ func TestGuestsTakeTurns(t *testing.T) {
 		if got := <-ended; got != "cpu_exceeded" {
 			t.Errorf("a loop ended with %q", got)
 		}
+	}
+}
+
+// module-worker §3.1: when the client leaves, what runs for it ends within about a second even if it never looks at its signal.
+func TestDesertedGuestIsStopped(t *testing.T) {
+	s := newBox(t, Options{MaxRunning: 1, MaxCPU: time.Minute, MaxWall: time.Minute})
+	hostile := openWorker(t, s, fetcher(`for (;;) {}`))
+	ctx, leave := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		var res event.Response
+		ended <- hostile.Serve(ctx, request(), &res)
+	}()
+	for end := time.Now().Add(20 * time.Second); s.turns.taken() == 0; {
+		if time.Now().After(end) {
+			t.Fatal("the loop does not run")
+		}
+	}
+	leave()
+	if err := <-ended; fault.CodeOf(err) != fault.Canceled {
+		t.Errorf("ended with %v", err)
+	}
+	idle(t, hostile)
+	good := openWorker(t, s, fetcher(`return new Response('ok')`))
+	if got := text(t, good); got != "ok" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Whoever worked long waits for those who have not, but not for ever.
+func TestTurnsPreferTheQuick(t *testing.T) {
+	s := newTurns(1)
+	if !s.try() || s.try() {
+		t.Fatal("there is one slot")
+	}
+	long, gone := s.line(false), s.line(true)
+	var quick []*place
+	for range 2 * quickInARow {
+		quick = append(quick, s.line(true))
+	}
+	s.leave(gone)
+	for i := range 2*quickInARow + 1 {
+		s.give()
+		want := long
+		switch {
+		case i < quickInARow:
+			want = quick[i]
+		case i > quickInARow:
+			want = quick[i-1]
+		}
+		select {
+		case <-want.ready:
+		default:
+			t.Fatalf("slot %d went to another", i)
+		}
+	}
+	if s.give(); s.taken() != 0 || s.waiting.Load() != 0 {
+		t.Errorf("%d slots are taken, %d wait", s.taken(), s.waiting.Load())
+	}
+	mine := s.line(true)
+	if s.leave(mine); s.taken() != 0 {
+		t.Error("the slot of a place that was left is lost")
 	}
 }

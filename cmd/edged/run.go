@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ func newRunCommand(stop *stopper) *cobra.Command {
 // serve runs the node in this process. ready is called once it serves.
 func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
 	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+	opt.Cores = threads()
 	told := false
 	opt.Announce = func(name, addr string) {
 		if !told {
@@ -92,6 +94,17 @@ func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
 		return explain(err)
 	}
 	return n.Run(cmd.Context())
+}
+
+// threads gives Go code twice as many threads as the machine has cores and returns how many cores those are, for the guests: the
+// machine code of one cannot be interrupted between two polls, and with a thread for each of them a request that arrives would wait
+// for a poll before anybody looks at it. A value that the environment sets is left alone.
+func threads() (cores int) {
+	cores = runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * cores)
+	}
+	return cores
 }
 
 // serveManaged is serve under a service manager, which may be nil.
