@@ -114,12 +114,16 @@ func TestStrangersReachNothingButTheJoin(t *testing.T) {
 	if got := call("http/1.1", "POST", "/fleet/v1/join"); got != http.StatusOK || joins != 1 {
 		t.Errorf("join: %d, %d joins", got, joins)
 	}
-	a.RaftListener()
+	l := a.RaftListener()
+	taken := make(chan error, 1)
+	go func() { _, err := l.Accept(); taken <- err }()
 	if c, err := f.bare(a.addr, nil, protoRaft); err == nil {
-		if _, err := c.Read(make([]byte, 1)); err == nil {
-			t.Error("a stranger has a raft stream")
-		}
+		ended(t, "a stranger's raft stream", c)
 		c.Close()
+	}
+	l.Close()
+	if <-taken == nil {
+		t.Error("a stranger has a raft stream")
 	}
 	other := newFleet(t, loopback{})
 	_, _, foreign := other.certificate("n-a", time.Now())
@@ -186,16 +190,7 @@ func TestRemovedMembersAreCut(t *testing.T) {
 	a, b, c := f.founded("n-a", nil, nil), f.founded("n-b", nil, nil), f.founded("n-c", nil, nil)
 	l := a.RaftListener()
 	in, out, other := b.mustStream(t, "n-a"), a.mustStream(t, "n-b"), c.mustStream(t, "n-a")
-	raft, err := b.DialRaft("n-a", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raft.Close()
-	taken, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
+	raft, taken := raftStream(t, b, "n-a", l)
 
 	f.remove("n-b")
 	a.Recheck()

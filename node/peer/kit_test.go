@@ -310,3 +310,18 @@ func readResponse(t testing.TB, c io.Reader) *http.Response {
 	resp.Body.Close()
 	return resp
 }
+
+// raftStream opens a stream and returns both its ends.
+func raftStream(t testing.TB, from *member, to string, l net.Listener) (near, far net.Conn) {
+	t.Helper()
+	near, err := from.DialRaft(to, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { near.Close() })
+	if far, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	return near, far
+}

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -46,6 +47,7 @@ func TestRenewal(t *testing.T) {
 		old := open.resp.Header.Get("Serial")
 		open.in.Close()
 		io.Copy(io.Discard, open.resp.Body)
+		synctest.Wait() // both sides have seen the end: the connection is idle
 		b.Client().CloseIdleConnections()
 		if now := b.mustStream(t, "n-a").resp.Header.Get("Serial"); now == old {
 			t.Error("a new connection shows the old leaf")
@@ -69,16 +71,7 @@ func TestExpiredLeaf(t *testing.T) {
 		l := a.RaftListener()
 		b := f.aged("n-b", pki.LeafLife-time.Hour, nil, nil) // knows no voter
 		call := b.mustStream(t, "n-a")
-		raft, err := b.DialRaft("n-a", time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer raft.Close()
-		taken, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer taken.Close()
+		_, taken := raftStream(t, b, "n-a", l)
 		time.Sleep(59 * time.Minute)
 		if err := call.says("still here"); err != nil {
 			t.Errorf("before its end: %v", err)
@@ -196,32 +189,40 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 			defer d.Close()
 		}
-		more := func() error {
-			c, err := f.bare(a.addr, nil, protoH1)
-			if err == nil {
-				defer c.Close()
-				io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-				_, err = c.Read(make([]byte, 1))
-			}
-			return err
-		}
 		synctest.Wait()
-		if more() == nil {
+		if asks(f.bare(a.addr, nil, protoH1)) == nil {
 			t.Error("one more stranger is served")
 		}
-		if c, err := f.bare(a.addr, cert, protoH1); err == nil {
-			if _, err := c.Read(make([]byte, 1)); err == nil {
-				t.Error("one more connection of a member is served")
-			}
-			c.Close()
+		if asks(f.bare(a.addr, cert, protoH1)) == nil {
+			t.Error("one more connection of a member is served")
 		}
 		b.mustStream(t, "n-a") // another member has its own share
 		time.Sleep(anonymous)
 		synctest.Wait()
-		if err := more(); err != nil {
+		c, err := f.bare(a.addr, nil, protoH1)
+		for begin := time.Now(); asks(c, err) == nil; time.Sleep(time.Second) {
+			if time.Since(begin) > anonymous {
+				t.Fatal("a stranger's connection lives on while it is used")
+			}
+			err = nil
+		}
+		if err != nil {
 			t.Errorf("strangers' connections live on: %v", err)
 		}
+		c.Close()
 	})
+}
+
+// asks makes a call on a connection, and reports whether it was answered.
+func asks(c *tls.Conn, err error) error {
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return err
+	}
+	_, err = c.Read(make([]byte, 4<<10))
+	return err
 }
 
 // Joins that are decided are few; one more is told to come again.
