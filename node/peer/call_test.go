@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"edged/internal/fault"
@@ -226,27 +227,30 @@ func TestRemovalHoldsAtEachRequest(t *testing.T) {
 	}
 }
 
-// Run ends although calls wait for nothing but their end.
+// Run ends although calls wait for nothing but their end, and only when they have ended.
 func TestStopEndsOpenCalls(t *testing.T) {
-	f := newFleet(t, loopback{})
-	left := make(chan struct{})
-	a := f.founded("n-a", nil, func(p *Peers) {
-		p.Handle("/feed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			close(left)
-		}))
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, &pipes{})
+		left := make(chan struct{})
+		a := f.founded("n-a", nil, func(p *Peers) {
+			p.Handle("/feed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				time.Sleep(time.Second) // it tidies up
+				close(left)
+			}))
+		})
+		b := f.founded("n-b", nil, nil)
+		resp, err := b.Client().Get("https://" + pki.Host("n-a") + "/feed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		a.stop()
+		select {
+		case <-left:
+		default:
+			t.Error("Run returned before the call had ended")
+		}
 	})
-	b := f.founded("n-b", nil, nil)
-	resp, err := b.Client().Get("https://" + pki.Host("n-a") + "/feed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	a.stop()
-	select {
-	case <-left:
-	default:
-		t.Error("Run returned before the call had ended")
-	}
 }
