@@ -1,0 +1,9 @@
+package pki
+
+import (
+	"testing"
+
+	"edged/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
