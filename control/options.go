@@ -76,6 +76,9 @@ type Options struct {
 	FacadeSet  string
 	FacadeSets []string
 
+	// Fleet connects this room with other voters of one log. nil: this node is the only one.
+	Fleet *FleetOptions
+
 	// Profile are limits of other rooms, for the documentation that discovery leads to.
 	Profile []api.ProfileRow
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
@@ -119,6 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	u, err := url.Parse(o.ControlOrigin)
 	need(err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil,
 		"control: control origin %q is not an https origin", o.ControlOrigin)
+	need(o.Fleet.check(o.NodeID) == nil, "%v", o.Fleet.check(o.NodeID))
 	if o.NodeID == "" {
 		o.NodeID = "local"
 	}

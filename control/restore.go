@@ -274,16 +274,11 @@ func (s *restoring) adopt(r *state.Resource) error {
 	if !ok || r.Index == nil {
 		return nil
 	}
-	digest, ok := artifact.ParseDigest(r.Index.SHA256)
-	if !ok {
-		return notWhole("%s has no digest", r.UID)
+	index, digests, err := indexOf(r)
+	if err != nil {
+		return notWhole("%s", fault.Detail(err))
 	}
-	index := &artifact.Index{ManifestSHA256: r.Index.SHA256, Entrypoint: r.Index.Entrypoint}
-	for _, f := range r.Index.Files {
-		index.TotalBytes += f.Size
-		index.Files = append(index.Files, artifact.File{Path: f.Path, SHA256: f.SHA256, MediaType: f.MediaType, ByteSize: f.Size})
-	}
-	err := s.store.Adopt(artifact.Request{Tenant: r.Tenant, UID: r.UID, Digest: digest, Kind: kind}, index)
+	err = s.store.Adopt(artifact.Request{Tenant: r.Tenant, UID: r.UID, Digest: digests[0], Kind: kind}, index)
 	if fault.CodeOf(err) == fault.Conflict {
 		return notWhole("%s", fault.Detail(err))
 	}

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"log/slog"
@@ -50,6 +51,8 @@ type Options struct {
 	// Origin is the public origin of the control listener, such as https://127.0.0.1:8081: URLs of its side channel are
 	// resolved from held bytes, and no URL of it is ever fetched. Empty means that there is none.
 	Origin string
+	// Siblings are the same of other nodes whose side channels give the same bytes, and may change. nil: there are none.
+	Siblings func() []string
 	// Origins are exact https origins, private ones allowed, that bytes may come from besides public HTTPS.
 	Origins []string
 	// Credentials are sent to the origins they are for, which must be among Origins, and to no other.
@@ -63,6 +66,12 @@ type Options struct {
 	Parallel     int           // files of one bundle at a time, 0 means 4
 
 	MaxHeldBytes int64 // of all that one tenant holds, 0 means no limit
+
+	// Spread returns when enough other nodes hold what was just uploaded; nil: there are none. The upload fails with its error.
+	Spread func(ctx context.Context, tenant string, digest Digest) error
+	// Elsewhere looks on other nodes for bytes that a tenant does not hold here, and makes it hold them here. found false says that it
+	// holds them nowhere; an error that this cannot be told now. nil: there are no other nodes.
+	Elsewhere func(ctx context.Context, tenant string, digest Digest) (found bool, err error)
 
 	Space *disk.Space  // asked before bytes are written; nil means that there is room
 	Log   *slog.Logger // nil discards
