@@ -219,6 +219,10 @@ func TestTake(t *testing.T) {
 	if err := r.Take(leader.File(), never); err != nil || !bytes.Equal(r.File(), leader.File()) {
 		t.Errorf("the forgotten key stays: %v, %v", r.IDs(), err)
 	}
+	other := open(t, filepath.Join(t.TempDir(), "node.key"))
+	if err := other.Take(leader.File(), never); err != nil || !bytes.Equal(other.File(), leader.File()) {
+		t.Errorf("one key in the place of one: %v", err)
+	}
 	before := r.File()
 	fields := strings.Fields(string(before))
 	foreign := strings.Replace(string(before), fields[len(fields)-1], "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", 1)

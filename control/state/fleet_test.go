@@ -96,7 +96,7 @@ func TestJoin(t *testing.T) {
 		{"wrong secret", nil, func(c *FleetChange) { c.Hash = TokenHash("other") }, "FL-3.1", rules.PermissionDenied},
 		{"no secret", nil, func(c *FleetChange) { c.Hash = nil }, "FL-3.1", rules.PermissionDenied},
 		{"at its end", func(l *lab) { l.now += 997 }, nil, "", ""},
-		{"expired", func(l *lab) { l.now += 999 }, nil, "FL-3.2", rules.PermissionDenied},
+		{"expired", func(l *lab) { l.now += 998 }, nil, "FL-3.2", rules.PermissionDenied},
 		{"expired, and the secret is wrong", func(l *lab) { l.now += 1999 }, func(c *FleetChange) { c.Hash = TokenHash("x") }, "FL-3.1", rules.PermissionDenied},
 		{"used by another", func(l *lab) { l.joined("i", "3") }, nil, "FL-3.3", rules.PermissionDenied},
 		{"used by this node for another key", func(l *lab) { l.joined("i", "2") }, func(c *FleetChange) { c.Proof = []byte("other key") }, "FL-3.3", rules.PermissionDenied},
@@ -301,6 +301,7 @@ func TestFleetInSnapshots(t *testing.T) {
 	if !bytes.Equal(r.bytesOf(), frozen) {
 		t.Errorf("restored\n%s\nwant\n%s", r.bytesOf(), frozen)
 	}
+	early := l.s.Freeze()
 	for _, x := range []*lab{l, r} {
 		x.refused(x.fleet(JoinFleet, joining("k", "3")), "FL-4.1")
 		x.refused(x.fleet(JoinFleet, joining("j", "4")), "FL-3.3")
@@ -308,6 +309,10 @@ func TestFleetInSnapshots(t *testing.T) {
 	}
 	if !bytes.Equal(l.bytesOf(), r.bytesOf()) {
 		t.Error("the restored fleet goes on differently")
+	}
+	var late bytes.Buffer
+	if err := early.Write(&late); err != nil || !bytes.Equal(late.Bytes(), frozen) {
+		t.Errorf("a frozen fleet went on: %v\n%s", err, late.Bytes())
 	}
 }
 
