@@ -78,7 +78,7 @@ func TestFleetDoor(t *testing.T) {
 		{n, "POST", "invites", spec{"seconds": 60}, 400, "invalid_request"},
 		{n, "POST", "invites", spec{"edge": true, "seconds": 59}, 400, "invalid_request"},
 		{n, "POST", "invites", spec{"edge": true, "seconds": 30*24*3600 + 1}, 400, "invalid_request"},
-		{n, "POST", "invites", spec{"edge": true, "seconds": int64(1) << 62}, 400, "invalid_request"},
+		{n, "POST", "invites", spec{"edge": true, "seconds": int64(18446744074 + 60)}, 400, "invalid_request"},
 		{n, "POST", "invites", spec{"edge": true, "seconds": 60, "labels": spec{"a b": "c"}}, 400, "invalid_request"},
 		{n, "POST", "nodes/none/drain", spec{"draining": true}, 404, "not_found"},
 		{n, "DELETE", "nodes/none", nil, 404, "not_found"},

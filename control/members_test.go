@@ -360,6 +360,9 @@ func TestHomeIsTheAcceptingNode(t *testing.T) {
 	if p := n.lastPlan(); p.Data[q].Home != "n-one" || p.Data[kv].Home != "" {
 		t.Errorf("the homes are %q and %q", p.Data[q].Home, p.Data[kv].Home)
 	}
+	if home := n.c.state.Resource(q).Home; home != "n-one" { // on record, whoever founded
+		t.Errorf("the record has the home %q", home)
+	}
 	n.join("two", "control")
 	n.do("DELETE", fleetPath+"nodes/one", nil).is(t, 409, "conflict")
 }

@@ -70,6 +70,9 @@ func TestFleetCommands(t *testing.T) {
 	if got := mustEdged(t, fleet("drain", "n-two", "--off")...); got != "n-two (two) is in service\n" {
 		t.Errorf("drain --off says %q", got)
 	}
+	if got := mustEdged(t, fleet("nodes")...); strings.Contains(got, "draining") {
+		t.Errorf("after drain --off the list is %s", got)
+	}
 	if got := mustEdged(t, fleet("remove", "two", "--lose-data")...); got != "removed n-two (two)\n" {
 		t.Errorf("remove says %q", got)
 	}
