@@ -23,6 +23,7 @@
 //	records.go    the audit
 //	operators.go  the calls of operators; tokens.go: tokens and their last use
 //	backup.go     a backup while the node serves; restore.go: an empty node made of one
+//	members.go    the fleet: founding, invites, joins, certificates; members_door.go: for operators; members_peer.go: for members
 //	endings.go    the short wait for an Operation that ends at once
 //	publish.go    from what changed in the state to what changes in the plan, to disk and node
 //	bootstrap.go  first start: secrets and the bootstrap token

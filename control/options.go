@@ -83,7 +83,7 @@ type Options struct {
 	Profile []api.ProfileRow
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
 	BackupFiles []string
-	// Rooms are the operators' calls of other rooms; "control" is taken.
+	// Rooms are the operators' calls of other rooms; "control" and "fleet" are taken.
 	Rooms []operator.Room
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room

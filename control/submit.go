@@ -140,6 +140,9 @@ func (c *Control) stamp(ctx context.Context, cmd *state.Command) {
 			cmd.Proven = c.provable(cmd.Actor.Tenant, spec.Hostname)
 		}
 	}
+	if cmd.Kind == state.CreateResource && state.Homed(driver.Store) {
+		cmd.Home = c.opt.NodeID
+	}
 	cmd.Withheld = driver.Capability() != "" && !c.opt.has(driver.Capability())
 	if driver.Role == rules.Version {
 		cmd.Withheld = !c.opt.ServiceBindings

@@ -25,6 +25,7 @@ const (
 	cronKey     = 'c'
 	consumerKey = 'q'
 	dataKey     = 'd'
+	memberKey   = 'm'
 	indexKey    = 'i' // no id: the index, 8 bytes big-endian
 )
 
@@ -100,6 +101,8 @@ func (p *Plan) read(key, val []byte) error {
 		return readPart(p.Consumers, id, val)
 	case dataKey:
 		return readPart(p.Data, id, val)
+	case memberKey:
+		return readPart(p.Members, id, val)
 	case indexKey:
 		if len(val) != 8 {
 			return errors.New("the index has not 8 bytes")
@@ -134,7 +137,8 @@ func (s *Store) Save(d *Delta, now *Plan) error {
 	}
 	errs = append(errs, b.Set([]byte{indexKey}, binary.BigEndian.AppendUint64(nil, d.Index), nil),
 		write(b, hostKey, &d.Hosts), write(b, workerKey, &d.Workers), write(b, versionKey, &d.Versions), write(b, bundleKey, &d.Bundles),
-		write(b, cronKey, &d.Crons), write(b, consumerKey, &d.Consumers), write(b, dataKey, &d.Data))
+		write(b, cronKey, &d.Crons), write(b, consumerKey, &d.Consumers), write(b, dataKey, &d.Data),
+		write(b, memberKey, &d.Members))
 	if err := errors.Join(errs...); err != nil {
 		s.stale = true
 		return fault.Wrap(fault.Internal, "plan.Save", err)
