@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -30,6 +31,7 @@ type fabric struct {
 	listen map[string]*port
 	cut    map[[2]string]bool
 	conns  map[*wire]struct{}
+	dials  []time.Time
 }
 
 type port struct {
@@ -80,6 +82,7 @@ func link(a, b string) [2]string {
 func (f *fabric) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	f.mu.Lock()
 	p, cut := f.listen[to], f.cut[link(from, to)]
+	f.dials = append(f.dials, time.Now())
 	f.mu.Unlock()
 	if p == nil || cut {
 		return nil, errors.New("no way")

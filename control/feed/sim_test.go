@@ -147,7 +147,7 @@ func TestFleetConverges(t *testing.T) {
 	rnd := testkit.Rand(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newSim(t, rnd)
-		for range 200 {
+		for range 120 {
 			s.event()
 		}
 		s.heal()
