@@ -30,8 +30,8 @@ func TestFleetHandler(t *testing.T) {
 	if m := n.lastPlan().Members["n-two"]; m.Peer != "new.test:1" || m.Gossip != "" || m.KVEpoch != 1<<64-1 || m.Labels["disk"] != "fast" {
 		t.Errorf("the plan has %+v", m)
 	}
-	index := n.c.raft.AppliedIndex()
-	if w := call("POST", PathReport, report); w.Code != 204 || n.c.raft.AppliedIndex() != index {
+	index := n.c.raft.Load().AppliedIndex()
+	if w := call("POST", PathReport, report); w.Code != 204 || n.c.raft.Load().AppliedIndex() != index {
 		t.Errorf("a report that says nothing new is answered %d and writes", w.Code)
 	}
 	for body, status := range map[string]int{"{": 400, `{"peer":"x"}`: 400, `{"peer":"a:1","x":"` + strings.Repeat("y", maxReport) + `"}`: 413} {

@@ -141,6 +141,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	busy map[string]struct{} // UIDs with an Acquire or Release under way
+	pins map[Digest]int      // what the node itself needs
 }
 
 // Open opens or makes the store in opt.Dir, which no other process may have open. What a crash left half written is
@@ -149,7 +150,7 @@ func Open(opt Options) (*Store, error) {
 	if err := opt.fill(); err != nil {
 		return nil, err
 	}
-	s := &Store{opt: opt, busy: map[string]struct{}{}}
+	s := &Store{opt: opt, busy: map[string]struct{}{}, pins: map[Digest]int{}}
 	s.usage.init(s)
 	if err := disk.Prepare(opt.Dir); err != nil {
 		return nil, err

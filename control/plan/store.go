@@ -32,7 +32,8 @@ const (
 // Store keeps the last plan on disk, part by part: a delta costs what it changes. It is used by one goroutine at a time.
 type Store struct {
 	db    *pebble.DB
-	stale bool // the disk does not have what the plan before Save had
+	stale bool  // the disk does not have what the plan before Save had
+	mark  *Mark // written with each Save; nil on a node that follows nobody
 }
 
 // OpenStore opens or makes the store in dir. A newer format is refused with a Conflict. The caller closes it.
@@ -109,6 +110,8 @@ func (p *Plan) read(key, val []byte) error {
 		}
 		p.Index = binary.BigEndian.Uint64(val)
 		return nil
+	case markKey:
+		return nil // Store.Mark reads it
 	}
 	return errors.New("it is of no known kind")
 }
@@ -139,6 +142,7 @@ func (s *Store) Save(d *Delta, now *Plan) error {
 		write(b, hostKey, &d.Hosts), write(b, workerKey, &d.Workers), write(b, versionKey, &d.Versions), write(b, bundleKey, &d.Bundles),
 		write(b, cronKey, &d.Crons), write(b, consumerKey, &d.Consumers), write(b, dataKey, &d.Data),
 		write(b, memberKey, &d.Members))
+	errs = append(errs, s.writeMark(b))
 	if err := errors.Join(errs...); err != nil {
 		s.stale = true
 		return fault.Wrap(fault.Internal, "plan.Save", err)
