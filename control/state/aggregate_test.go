@@ -403,3 +403,31 @@ func TestInspectionDecides(t *testing.T) {
 		l.seed(l.s.Apply(c), rules.ResourceBusy)
 	})
 }
+
+// worker-version §3: the handlers that a version exports are kept apart from those it declares, as they were found when it was made;
+// they survive a restart, and a PUT, which evaluates nothing, changes nothing about them.
+func TestExportsAreKept(t *testing.T) {
+	onBothSets(t, func(t *testing.T, l *lab) {
+		create := l.createCommand(form.WorkerVersionURL, "v", l.versionSpec(l.worker("w"), "fetch", "queue"))
+		create.Inspected = &Inspected{Bundle: "b-w", Exports: []string{"queue", "fetch"}}
+		l.ok(l.s.Apply(create))
+		l.staticVersion("w", "static")
+		check := func(when string) {
+			t.Helper()
+			if got, none := l.s.Resource("v").Exports, l.s.Resource("static").Exports; fmt.Sprint(got) != "[queue fetch]" || none != nil {
+				t.Errorf("%s the exports are %v, of a version without code %v", when, got, none)
+			}
+		}
+		check("made")
+		s := New(l.s.drivers)
+		if err := s.Restore(bytes.NewReader(l.bytesOf())); err != nil {
+			t.Fatal(err)
+		}
+		l.s = s
+		check("after a restart")
+		c := l.command(UpdateResource, "v", l.versionSpec("w", "fetch", "queue"))
+		c.Inspected = &Inspected{Bundle: "b-w", Exports: []string{"fetch"}}
+		l.ok(l.s.Apply(c))
+		check("after a PUT")
+	})
+}
