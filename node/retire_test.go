@@ -54,8 +54,11 @@ func switched(t *testing.T, base context.Context, unproven error) (v *versions, 
 	t.Helper()
 	v, _ = served(t)
 	v.base = base
+	var mu sync.Mutex // versions are opened side by side
 	opened := map[string]*busyCode{}
 	v.run = func(pv *plan.Version, _ *plan.Bundle) (code, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		opened[pv.UID] = &busyCode{leave: make(chan struct{}), err: unproven}
 		return opened[pv.UID], nil
 	}
