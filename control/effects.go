@@ -9,6 +9,7 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 var artifactKinds = map[string]artifact.Kind{
@@ -70,6 +71,7 @@ func (c *Control) retire(ctx context.Context, r *state.Resource) (*state.Command
 	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil {
 		return nil, err
 	}
+	faultpoint.Hit("control.retiring")
 	if c.opt.Retire != nil {
 		if err := c.opt.Retire(ctx, c.state.Versions(r.Parsed().Worker)); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edged/control/plan"
+	"edged/internal/faultpoint"
 )
 
 // published is how far plans are in use, and who waits for that.
@@ -45,6 +46,7 @@ func (p *published) reach(ctx context.Context, index uint64) error {
 // publish finds what each change alters in the plan, keeps that on disk and hands it to the node. Changes that come while a plan
 // is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before.
 func (c *Control) publish(ctx context.Context) {
+	faultpoint.Hit("control.publish")
 	c.state.Track()
 	deriver := plan.NewDeriver(c.state, c.last)
 	signal(c.machine.changed)
@@ -56,6 +58,9 @@ func (c *Control) publish(ctx context.Context) {
 		}
 		index := c.machine.planned.Load() // read first: the plan then holds at least this
 		if d := deriver.Next(index); first || !d.Empty() {
+			if !first {
+				faultpoint.Hit("control.plan")
+			}
 			c.hand(d, deriver.Plan())
 		}
 		c.plans.set(index)
