@@ -211,6 +211,5 @@ func (c *Control) profile() api.Profile {
 
 // serveArtifacts hands a request of a known caller to the side channel.
 func (c *Control) serveArtifacts(w http.ResponseWriter, r *http.Request, a *state.Actor) {
-	caller := artifact.Caller{Tenant: a.Tenant, MayWrite: a.Role != state.Reader}
-	c.artifacts.Handler(func(*http.Request) (artifact.Caller, bool) { return caller, true }).ServeHTTP(w, r)
+	c.artifacts.Serve(w, r, artifact.Caller{Tenant: a.Tenant, MayWrite: a.Role != state.Reader})
 }

@@ -11,6 +11,7 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 )
 
 // HandsOptions is what a member can do for the leader of the control room, on its own disk and with its own sandboxes. The funcs are those
@@ -207,6 +208,7 @@ func (h *Hands) retire(ctx context.Context, in *runErrand) error {
 	if err := h.opt.Reach(ctx, in.Index); err != nil || h.opt.Retire == nil {
 		return err
 	}
+	faultpoint.Hit("control.retiring")
 	return h.opt.Retire(ctx, in.Versions)
 }
 

@@ -113,6 +113,7 @@ func TestOrderOfEnvelopeChecks(t *testing.T) {
 		{"other root", "GET", "/resources", nil, nil, 404, "not_found"},
 		{"credential before option", "POST", root + "/previews", nil, []string{"Authorization", ""}, 401, "unauthenticated"},
 		{"credential before method", "PATCH", root + "/resources", nil, []string{"Authorization", "Bearer wrong"}, 401, "unauthenticated"},
+		{"credential of the side channel", "PUT", "/artifacts/sha256/" + strings.Repeat("0", 64), "x", []string{"Authorization", ""}, 401, "unauthenticated"},
 		{"other scheme", "GET", root + "/resources", nil, []string{"Authorization", "Basic " + n.token}, 401, "unauthenticated"},
 		{"method of previews", "DELETE", root + "/previews?x", nil, nil, 405, "method_not_allowed"},
 		{"offerings", "GET", root + "/offerings?form=" + form.ModuleWorkerURL + "&space=default", nil, nil, 404, "capability_unavailable"},

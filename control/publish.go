@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edged/control/plan"
+	"edged/internal/faultpoint"
 )
 
 // progress is how far something is along the log, and who waits for that. The zero value is ready.
@@ -62,6 +63,7 @@ func (c *Control) publish(ctx context.Context) {
 		return
 	case <-c.ready:
 	}
+	faultpoint.Hit("control.publish")
 	c.state.Track()
 	deriver := plan.NewDeriver(c.state, c.last)
 	signal(c.machine.changed)
@@ -73,6 +75,9 @@ func (c *Control) publish(ctx context.Context) {
 		}
 		index := c.machine.planned.Load() // read first: the plan then holds at least this
 		if d := deriver.Next(index); first || !d.Empty() {
+			if !first {
+				faultpoint.Hit("control.plan")
+			}
 			c.hand(d, deriver.Plan())
 		}
 		c.plans.set(index)

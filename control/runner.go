@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -127,6 +128,7 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	if cur = c.state.Operation(op.ID); cur == nil || cur.Status != state.Running {
 		return // its values expired at this moment
 	}
+	shown := ""
 	for wait := firstRetry; ; wait, again = min(2*wait, lastRetry), true {
 		end, err := c.effect(ctx, op, again)
 		if ctx.Err() != nil {
@@ -141,8 +143,10 @@ func (c *Control) perform(ctx context.Context, op *state.Operation) {
 			}
 		} else {
 			c.opt.Log.Warn("operation has to be tried again", "operation", op.ID, "err", err)
-			if wait == firstRetry { // the outcome is open until the effect was done again
-				c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID})
+			// The outcome is open until the effect was done again. Whoever waits for it sees why.
+			if why := cmp.Or(fault.Detail(err), "it could not be done yet; the node's log says why"); why != shown &&
+				c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID, Seed: rules.BackendUnavailable, Message: why}) {
+				shown = why
 			}
 		}
 		if !pause(ctx, wait/2+rand.N(wait/2)) {

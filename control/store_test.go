@@ -177,6 +177,9 @@ func TestStoreOutOfOrder(t *testing.T) {
 		op := n.do("GET", root+"/operations/"+a.text(t, "id"), nil)
 		return op.text(t, "status") == "reconciling" && op.text(t, "effect") == "unknown"
 	})
+	if e, _ := n.operation(a.text(t, "id")).member(t, "error").(map[string]any); e["code"] != "backend_unavailable" || e["message"] != "the store is out of order" {
+		t.Errorf("while it is tried again the Operation shows %v", e)
+	}
 	n.del(uid).is(t, 409, "resource_busy")
 	n.create(form.KVNamespaceURL, "kv", spec{}).is(t, 409, "name_conflict")
 	n.made(form.SQLiteDatabaseURL, "db", spec{})
@@ -185,6 +188,9 @@ func TestStoreOutOfOrder(t *testing.T) {
 		"kvBindings": []spec{{"name": "KV", "resource": ref(uid)}}}).is(t, 409, "resource_busy")
 	broken.Store(false)
 	n.succeeded(a)
+	if e := n.operation(a.text(t, "id")).member(t, "error"); e != nil {
+		t.Errorf("after its success the Operation shows %v", e)
+	}
 	if f[form.StoreKV].made[uid] != 1 {
 		t.Errorf("made %d times", f[form.StoreKV].made[uid])
 	}

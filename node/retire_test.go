@@ -54,8 +54,11 @@ func switched(t *testing.T, base context.Context, unproven error) (v *versions, 
 	t.Helper()
 	v, _ = served(t)
 	v.base = base
+	var mu sync.Mutex // versions are opened side by side
 	opened := map[string]*busyCode{}
 	v.run = func(pv *plan.Version, _ *plan.Bundle) (code, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		opened[pv.UID] = &busyCode{leave: make(chan struct{}), err: unproven}
 		return opened[pv.UID], nil
 	}
@@ -93,6 +96,38 @@ func TestDroppedVersionDrainsForFifteenMinutes(t *testing.T) {
 		synctest.Wait()
 		if v.inUse("v1") || !v.inUse("v2") {
 			t.Error("after the confirmed end the dropped version is still in use, or the new one is not")
+		}
+		if err := v.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A plan that cannot be taken into use changes nothing of what is served; the next that can catches up with all of it: versions that
+// were dropped meanwhile are retired then, those that have weight again are not, and workers are found as they stand.
+func TestDroppedByAPlanThatWasNotApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, old := switched(t, t.Context(), nil)
+		close(old.leave)
+		d := &plan.Delta{Hosts: hosts("Not Canonical", "w")}
+		d.Versions.Put = []*plan.Version{{UID: "v3", Worker: "x", Ready: true, Bundle: "b"}}
+		d.Workers.Put = []*plan.Worker{worker("w", "v1", 10000), worker("x", "v3", 10000)}
+		v.apply(d)
+		if !v.inUse("v2") || v.worker("x") != nil {
+			t.Error("what still serves was retired, or what does not serve is found")
+		}
+		v.apply(&plan.Delta{Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("x")}}}) // still broken: v3 was never served
+		v.apply(&plan.Delta{Hosts: plan.Changes[plan.Host]{Gone: []string{"Not Canonical"}}})
+		if w := v.worker("w"); w == nil || w.Pick(0).UID != "v1" || v.worker("x") == nil {
+			t.Errorf("the worker is found as %+v", w)
+		}
+		if !v.inUse("v1") || v.loaded["v2"] != nil || v.loaded["v3"] != nil {
+			t.Errorf("loaded are %v, want v1 alone", v.loaded)
+		}
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		if !v.inUse("v1") || v.inUse("v2") || v.inUse("v3") {
+			t.Errorf("in use: %t %t %t, want v1 alone", v.inUse("v1"), v.inUse("v2"), v.inUse("v3"))
 		}
 		if err := v.close(); err != nil {
 			t.Error(err)

@@ -18,6 +18,7 @@ type serving struct {
 	hosts   map[string]map[string]struct{} // names of a worker
 	weighed map[string]string              // version to the worker whose active deployment weights it
 	failed  map[string]struct{}            // weighted versions that could not be opened
+	leaving []string                       // versions that lost their weight and may still stand in the table
 	broken  bool                           // the table does not have all of the plan
 }
 
@@ -39,13 +40,13 @@ func newServing() serving {
 // the parts that change and of what hangs on them: the names of a worker whose weights change.
 func (v *versions) apply(d *plan.Delta) {
 	s := &v.serving
-	dropped := s.take(d)
+	s.take(d)
 	open, again := s.toOpen(d)
 	v.withdraw(again)
 	v.openAll(open)
 	names := s.rebuild(d, open, v.routeOf)
-	base := s.table
-	if s.broken {
+	base, behind := s.table, s.broken
+	if behind {
 		base, names = emptyTable(), slices.Collect(maps.Keys(s.plan.Hosts))
 	}
 	next, err := base.With(s.routes(names), d.Hosts.Gone)
@@ -55,8 +56,12 @@ func (v *versions) apply(d *plan.Delta) {
 	}
 	s.table = next
 	v.publish(next)
-	v.tellWorkers(d, open)
-	v.retireDropped(dropped)
+	if behind {
+		v.tellAllWorkers()
+	} else {
+		v.tellWorkers(d, open)
+	}
+	v.retireDropped(s.left())
 }
 
 // tellWorkers lets worker find what a delta, or a version that was opened, has changed.
@@ -79,6 +84,19 @@ func (v *versions) tellWorkers(d *plan.Delta, opened []string) {
 	}
 }
 
+// tellAllWorkers is tellWorkers after deltas that were not taken into use.
+func (v *versions) tellAllWorkers() {
+	for uid, w := range v.serving.workers {
+		v.byUID.Store(uid, w)
+	}
+	v.byUID.Range(func(uid, _ any) bool {
+		if v.serving.workers[uid.(string)] == nil {
+			v.byUID.Delete(uid)
+		}
+		return true
+	})
+}
+
 // worker returns what a worker serves now, nil if this node knows none of this UID.
 func (v *versions) worker(uid string) *table.Worker {
 	w, _ := v.byUID.Load(uid)
@@ -86,8 +104,8 @@ func (v *versions) worker(uid string) *table.Worker {
 	return worker
 }
 
-// take makes s.plan the plan after d, with the indexes of names and weights, and returns the versions that lost their weight.
-func (s *serving) take(d *plan.Delta) (dropped []string) {
+// take makes s.plan the plan after d, with the indexes of names and weights.
+func (s *serving) take(d *plan.Delta) {
 	for _, name := range d.Hosts.Gone {
 		s.forget(name)
 	}
@@ -102,7 +120,7 @@ func (s *serving) take(d *plan.Delta) (dropped []string) {
 		if old := s.plan.Workers[worker]; old != nil {
 			for _, w := range old.Weights {
 				delete(s.weighed, w.Version)
-				dropped = append(dropped, w.Version)
+				s.leaving = append(s.leaving, w.Version)
 			}
 		}
 	}
@@ -117,7 +135,13 @@ func (s *serving) take(d *plan.Delta) (dropped []string) {
 		}
 	}
 	s.plan.Apply(d)
-	return slices.DeleteFunc(dropped, func(uid string) bool { _, still := s.weighed[uid]; return still })
+}
+
+// left returns the versions that lost their weight since it was called last, but for those that have one again.
+func (s *serving) left() []string {
+	left := slices.DeleteFunc(s.leaving, func(uid string) bool { _, still := s.weighed[uid]; return still })
+	s.leaving = nil
+	return left
 }
 
 func (s *serving) forget(name string) {

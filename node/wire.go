@@ -71,6 +71,7 @@ func (n *Node) profile() []api.ProfileRow {
 		{Name: "isolation", Value: o.Isolation},
 		{Name: "drain of a version that a switch dropped", Value: drainLimit.String()},
 		{Name: "grace of running work when its deployment is deleted", Value: deleteGrace.String()},
+		{Name: "target for the convergence of EdgeKVNamespace", Value: "0 s, this node is the only place"},
 	}
 }
 

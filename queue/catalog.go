@@ -5,8 +5,6 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
-
-	"edged/internal/fault"
 )
 
 // Create makes the queue of ref, durably. A queue that exists is kept with its messages and takes the settings, and the epoch
@@ -89,7 +87,7 @@ func (s *Store) Exists(ref Ref) bool {
 }
 
 // Delete removes the queue and all its messages in one durable step; what is not here is fine. An older epoch than the
-// queue's is refused. Deliveries that still run end without effect.
+// queue's is refused, and a disk that fails told, with backend_unavailable. Deliveries that still run end without effect.
 func (s *Store) Delete(ctx context.Context, ref Ref) error {
 	const op = "queue.Delete"
 	if err := ctx.Err(); err != nil {
@@ -111,7 +109,7 @@ func (s *Store) Delete(ctx context.Context, ref Ref) error {
 		must(batch.DeleteRange(classKey(class, q.num), classEnd(class, q.num), nil))
 	}
 	if err := batch.Commit(pebble.Sync); err != nil {
-		return fault.Wrap(fault.Unavailable, op, err)
+		return ErrUnavailable.Wrap(op, err)
 	}
 	s.mu.Lock()
 	delete(s.queues, q.uid)

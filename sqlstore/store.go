@@ -12,6 +12,7 @@ import (
 
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/internal/faultpoint"
 	"edged/sqlstore/codec"
 	"edged/sqlstore/engine"
 )
@@ -123,6 +124,7 @@ func (s *Store) install(temp, dir string, epoch uint64) error {
 	if err := os.Rename(temp, dir); err != nil {
 		return codecBackend("sqlstore.install", err)
 	}
+	faultpoint.Hit("sqlstore.installed")
 	return disk.SyncDir(filepath.Dir(dir))
 }
 
@@ -151,6 +153,7 @@ func (s *Store) discard(uid, dir string) error {
 	if err := disk.SyncDir(filepath.Dir(dir)); err != nil {
 		return err
 	}
+	faultpoint.Hit("sqlstore.discarded")
 	return codecBackend("sqlstore.discard", os.RemoveAll(temp))
 }
 

@@ -144,6 +144,8 @@ func words(err error) string {
 	switch {
 	case errors.As(err, &step):
 		return step.Action + " " + step.Name + ": " + words(step.Err)
+	case errors.As(err, &operation) && errors.Is(err, context.DeadlineExceeded):
+		return "the time for it is over, and " + operation.Error()
 	case errors.As(err, &operation):
 		return operation.Error()
 	case errors.As(err, &problem):

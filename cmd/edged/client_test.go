@@ -183,6 +183,148 @@ default  site    yes    100% site.version.8e97377d06c4  https://HOST/
 	}
 }
 
+// node-surface §§1, 6: a dry run of the command tells everything that would be refused, in the order in which to mend it: first what the
+// manifest asks for and is not there, line by line, then what the node refuses, Resource by Resource as they would be made. It fails.
+func TestDryRunCommand(t *testing.T) {
+	t.Setenv("EDGED_DATA_DIR", startControl(t))
+	rival, dir := site(t), site(t)
+	lay := func(dir, text string) string {
+		path := filepath.Join(dir, "worker.toml")
+		write(t, path, []byte(text+"[assets]\ndirectory = 'd'\n"))
+		return path
+	}
+	lay(rival, "name = 'rival'\ndomains = ['a.example.test', 'b.example.test']\n")
+	mustEdged(t, "deploy", rival)
+	mustEdged(t, "deploy", dir)
+	before := mustEdged(t, "resources", "list", "--json")
+	write(t, filepath.Join(dir, "i.js"), []byte("export default { fetch() {} }"))
+	for _, c := range []struct{ manifest, want string }{
+		{"name = 'site'\nendpoint = true\nmain = 'i.js'\nhandlers = ['fetch']\n[bindings]\nCACHE = { kv = 'cache' }\nPEER = { service = 'nobody' }\n", `
+would be refused; in the order in which to mend it:
+1. worker.toml:6: cache: this node has no EdgeKVNamespace (https://edge.forms.takoform.com/forms/EdgeKVNamespace/0.2.0/)
+2. worker.toml:7: binding PEER: there is no ModuleWorker "nobody" in Space "default" yet: deploy that first
+
+nothing was changed (dry run)
+`},
+		{"name = 'site'\nendpoint = true\ndomains = ['b.example.test', 'a.example.test']\n", `
+would be refused; in the order in which to mend it:
+1. worker.toml:1: WorkerCustomDomain site.domain.1a1ca2c1a503 would be refused: invalid_spec: invalid_argument: CL-3: hostname b.example.test is already claimed by UID
+2. worker.toml:1: WorkerCustomDomain site.domain.c4266aa2791f would be refused: invalid_spec: invalid_argument: CL-3: hostname a.example.test is already claimed by UID
+
+nothing was changed (dry run)
+`},
+	} {
+		path := lay(dir, c.manifest)
+		out, err := edged(t, "deploy", dir, "--dry-run")
+		_, got, _ := strings.Cut(strings.ReplaceAll(same(out), path, "worker.toml"), "\n\n")
+		if "\n"+got != c.want || err == nil || err.Error() != "the dry run found 2 to mend" {
+			t.Errorf("%v, got\n%s\nwant\n%s", err, out, c.want)
+		}
+	}
+	if after := mustEdged(t, "resources", "list", "--json"); after != before {
+		t.Errorf("a dry run changed something:\n%s", after)
+	}
+}
+
+// node-surface §1: --json is stable. These are the documents of two commands, whole; a member may come, none may go or change.
+func TestJSONIsStable(t *testing.T) {
+	t.Setenv("EDGED_DATA_DIR", startControl(t))
+	const deployed = `{
+  "name": "site",
+  "space": "default",
+  "dryRun": false,
+  "changed": true,
+  "version": "UID",
+  "weights": [
+    {
+      "version": "UID",
+      "weight": 10000
+    }
+  ],
+  "steps": [
+    {
+      "action": "created",
+      "kind": "StaticAssetBundle",
+      "name": "site.assets.f57ca690f327",
+      "uid": "UID",
+      "note": "1 file, 3 B"
+    },
+    {
+      "action": "created",
+      "kind": "ModuleWorker",
+      "name": "site",
+      "uid": "UID"
+    },
+    {
+      "action": "created",
+      "kind": "WorkerVersion",
+      "name": "site.version.8e97377d06c4",
+      "uid": "UID",
+      "note": "assets"
+    },
+    {
+      "action": "created",
+      "kind": "WorkerDeployment",
+      "name": "site.deployment",
+      "uid": "UID",
+      "note": "100% site.version.8e97377d06c4"
+    },
+    {
+      "action": "created",
+      "kind": "WorkerEndpoint",
+      "name": "site.endpoint",
+      "uid": "UID",
+      "note": "HOST"
+    }
+  ],
+  "addresses": [
+    {
+      "hostname": "HOST",
+      "url": "https://HOST/",
+      "now": "http://ADDRESS/"
+    }
+  ],
+  "kept": [],
+  "refusals": [],
+  "warnings": []
+}
+`
+	const status = `{
+  "control": "https://ADDRESS/apis/forms.takoform.com/v2",
+  "http": "ADDRESS",
+  "ready": false,
+  "reasons": {
+    "disk": "nearly full"
+  },
+  "workers": [
+    {
+      "space": "default",
+      "name": "site",
+      "uid": "UID",
+      "ready": "yes",
+      "versions": [
+        {
+          "uid": "UID",
+          "name": "site.version.8e97377d06c4",
+          "weight": 10000
+        }
+      ],
+      "addresses": [
+        "https://HOST/"
+      ]
+    }
+  ]
+}
+`
+	for _, c := range []struct{ got, want string }{
+		{mustEdged(t, "deploy", site(t), "--json"), deployed}, {mustEdged(t, "status", "--json"), status},
+	} {
+		if got := same(c.got); got != c.want {
+			t.Errorf("got\n%s\nwant\n%s", got, c.want)
+		}
+	}
+}
+
 // node-surface §1: Resources from the command line, found by name or UID, refused in the node's words.
 func TestResources(t *testing.T) {
 	t.Setenv("EDGED_DATA_DIR", startControl(t))

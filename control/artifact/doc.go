@@ -9,7 +9,7 @@
 //	source.go    URLs, and where the bytes of one come from: held, public HTTPS, an operator's origin
 //	credential.go what operators' origins are asked with
 //	usage.go     how many bytes each tenant holds
-//	side.go      Handler: PUT, HEAD and GET /artifacts/sha256/{hex}
+//	side.go      Serve: PUT, HEAD and GET /artifacts/sha256/{hex}
 //	transfer.go  Holdings, Keep, Adopt: for backups
 //	take.go      Take, Has, Pin, Unpin: blobs that the node needs because of a plan that others made
 //	sweep.go     Sweep: collects what nobody needs

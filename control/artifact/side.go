@@ -25,34 +25,24 @@ type Caller struct {
 	MayWrite bool
 }
 
-// Handler serves PUT, HEAD and GET below SidePath. callerOf tells who asks; requests without a valid credential must have
-// been answered before they come here (ok false is answered with 401 too). The tenant's answer never depends on what
-// other tenants hold.
-func (s *Store) Handler(callerOf func(*http.Request) (c Caller, ok bool)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		caller, ok := callerOf(r)
-		if !ok {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="edged"`)
-			problem(w, http.StatusUnauthorized, "unauthenticated", "a bearer token is needed")
-			return
-		}
-		rest, below := strings.CutPrefix(r.URL.EscapedPath(), SidePath)
-		digest, valid := ParseDigest(rest)
-		if !below || !valid {
-			refuse(w, errNotHeld)
-			return
-		}
-		switch r.Method {
-		case http.MethodPut:
-			s.servePut(w, r, caller, digest)
-		case http.MethodGet, http.MethodHead:
-			s.serveGet(w, r, caller, digest)
-		default:
-			w.Header().Set("Allow", "GET, HEAD, PUT")
-			problem(w, http.StatusMethodNotAllowed, "method_not_allowed", "artifacts take GET, HEAD and PUT")
-		}
-	})
+// Serve answers PUT, HEAD and GET below SidePath for a caller. The tenant's answer never depends on what other tenants hold.
+func (s *Store) Serve(w http.ResponseWriter, r *http.Request, caller Caller) {
+	w.Header().Set("Cache-Control", "no-store")
+	rest, below := strings.CutPrefix(r.URL.EscapedPath(), SidePath)
+	digest, valid := ParseDigest(rest)
+	if !below || !valid {
+		refuse(w, errNotHeld)
+		return
+	}
+	switch r.Method {
+	case http.MethodPut:
+		s.servePut(w, r, caller, digest)
+	case http.MethodGet, http.MethodHead:
+		s.serveGet(w, r, caller, digest)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, PUT")
+		problem(w, http.StatusMethodNotAllowed, "method_not_allowed", "artifacts take GET, HEAD and PUT")
+	}
 }
 
 func (s *Store) servePut(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {

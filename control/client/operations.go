@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -62,7 +63,7 @@ func (c *Client) Operation(ctx context.Context, id string) (*Operation, error) {
 
 // Wait follows an Operation until it has succeeded and returns it as it then is. An Operation that failed, or that waits
 // for private inputs, ends the wait with an *OperationError. Between looks it waits as long as the node asked for, else
-// from 100 ms up to 2 s. ctx bounds it.
+// from 100 ms up to 2 s. ctx bounds it; an *OperationError tells then too how far it had come.
 func (c *Client) Wait(ctx context.Context, op *Operation) (*Operation, error) {
 	pause := 100 * time.Millisecond
 	for {
@@ -79,10 +80,14 @@ func (c *Client) Wait(ctx context.Context, op *Operation) (*Operation, error) {
 			wait = pause
 			pause = min(2*pause, 2*time.Second)
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return op, fault.Wrap(fault.CodeOf(err), "client.Wait", err)
+		err := sleep(ctx, wait)
+		var next *Operation
+		if err == nil {
+			next, err = c.Operation(ctx, op.ID)
 		}
-		next, err := c.Operation(ctx, op.ID)
+		if err != nil && ctx.Err() != nil {
+			return op, fault.Wrap(fault.CodeOf(err), "client.Wait", fmt.Errorf("%w; %w", err, &OperationError{op}))
+		}
 		if err != nil {
 			return op, err
 		}

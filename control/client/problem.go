@@ -24,8 +24,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%d %s: %s", p.Status, p.Code, p.Detail)
 }
 
-// OperationError says that an accepted Operation failed, or stands still until someone acts. errors.As finds it in what
-// Wait returns.
+// OperationError says that an accepted Operation failed, stands still until someone acts, or had not ended when the time for it was
+// over. errors.As finds it in what Wait returns.
 type OperationError struct{ Operation *Operation }
 
 // Error returns what the Operation says of itself.

@@ -109,6 +109,15 @@ func TestWaitEndsWithoutSuccess(t *testing.T) {
 		if fault.CodeOf(err) != fault.Timeout || op.Status != "running" {
 			t.Errorf("got %+v, %v, want timeout", op, err)
 		}
+		// What it was last seen at is told too.
+		c, _ = play(t, step{200, `{"id":"o1","status":"reconciling","error":{"code":"backend_unavailable","message":"no disk"}}`, "600"})
+		again, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = c.Wait(again, &Operation{ID: "o1", Status: "queued"})
+		var oe *OperationError
+		if fault.CodeOf(err) != fault.Timeout || !errors.As(err, &oe) || !strings.Contains(oe.Error(), "reconciling: backend_unavailable: no disk") {
+			t.Errorf("got %v, want timeout with what the Operation shows", err)
+		}
 	})
 }
 

@@ -7,7 +7,7 @@
 //	environment.go  rule 6
 //	readiness.go    rule 7, and readiness of versions and deployments
 //	service.go      rule 8
-//	relation.go     REL-1 to REL-5, REL-8
+//	relation.go     REL-1, REL-3 to REL-5, REL-8
 //	claims.go       CL-3, CL-6, CL-8, CL-9
 //
 // Invariants: no Form, clock, store or protocol is visible here. A rule that several UIDs break names the lowest one

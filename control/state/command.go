@@ -18,7 +18,7 @@ const (
 	UpdateResource Kind = "update"
 	DeleteResource Kind = "delete"
 	StartOperation Kind = "start"   // queued or reconciling to running
-	DoubtOperation Kind = "doubt"   // running to reconciling: a restart left the outcome open
+	DoubtOperation Kind = "doubt"   // running to reconciling: a restart or an error, which it may tell, left the outcome open
 	EndOperation   Kind = "end"     // to succeeded or failed
 	Sweep          Kind = "sweep"   // retention
 	AddToken       Kind = "token"   // idempotent by token id
@@ -77,7 +77,7 @@ type Command struct {
 	Sealed    string     `json:"sealed,omitempty"`
 	Withheld  bool       `json:"withheld,omitempty"` // this node cannot do what the Form or the version's service bindings ask
 
-	// The end of an Operation.
+	// The end of an Operation; of DoubtOperation only why it has none yet.
 	OK      bool         `json:"ok,omitempty"`
 	Effect  Effect       `json:"effect,omitempty"`
 	Seed    rules.Seed   `json:"seed,omitempty"`

@@ -190,7 +190,8 @@ func (s *State) deletable(r *Resource, inUse bool) *rules.Verdict {
 	return rules.Unretired(r.UID, inUse)
 }
 
-// references is step 16: every reference of the spec in order.
+// references is step 16: every reference of the spec in order. REL-2 needs no look at the target: a reference never leaves the Space
+// (REL-1), and step 8 has found that the actor is an editor of it, which is the right to use whatever is in it.
 func (s *State) references(tenant, space string, spec *form.Spec) *rules.Verdict {
 	for i := range spec.Refs {
 		ref := &spec.Refs[i]

@@ -20,10 +20,21 @@ type lab struct {
 	now   int64
 	n     int
 	actor Actor
+	other bool // the state has the second set of drivers
 }
 
 func newLab(t testing.TB) *lab {
 	return &lab{t: t, s: New(form.Builtin()), now: 1_000_000, actor: Actor{Tenant: "t1", Principal: "p1", Role: Editor}}
+}
+
+// onBothSets runs a test over the drivers of this program and over the second set.
+func onBothSets(t *testing.T, test func(t *testing.T, l *lab)) {
+	t.Run("builtin", func(t *testing.T) { test(t, newLab(t)) })
+	t.Run("other", func(t *testing.T) {
+		l := newLab(t)
+		l.s, l.other = New(renamed(form.Builtin())), true
+		test(t, l)
+	})
 }
 
 // as returns the same lab for another caller.
@@ -63,6 +74,9 @@ func (l *lab) command(kind Kind, uid string, spec any) *Command {
 func (l *lab) createCommand(formURL, uid string, spec any) *Command {
 	l.t.Helper()
 	c := l.command(CreateResource, uid, spec)
+	if l.other {
+		formURL = otherIdentity(formURL)
+	}
 	c.Form, c.Space, c.Name = formURL, "default", uid
 	return c
 }

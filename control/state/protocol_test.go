@@ -100,6 +100,15 @@ func TestOperationLife(t *testing.T) {
 			t.Fatalf("%s leads to %s/%s, want %s/%s", row.kind, got.Status, got.Effect, row.status, row.effect)
 		}
 	}
+	// Why it is open may be told, as often as that changes, until it runs again or ends.
+	l.s.Apply(&Command{Kind: DoubtOperation, At: l.now, Operation: op.ID, Seed: rules.BackendUnavailable, Message: "no disk"})
+	why := l.s.Apply(&Command{Kind: DoubtOperation, At: l.now, Operation: op.ID, Seed: rules.BackendUnavailable, Message: "no space"}).Operation
+	if why.Status != Reconciling || why.Seed != rules.BackendUnavailable || why.Message != "no space" {
+		t.Errorf("in doubt it shows %+v", why)
+	}
+	if again := tell(StartOperation); again.Status != Running || again.Seed != "" || again.Message != "" {
+		t.Errorf("running again it shows %+v", again)
+	}
 	end := l.end(op, false, nil).Operation
 	if end.Status != Failed || end.Effect != EffectNone || end.Seed != rules.ArtifactInvalid || end.Message == "" || end.Command != nil {
 		t.Errorf("failed as %+v", end)

@@ -19,12 +19,12 @@ func (s *State) progress(c *Command) Outcome {
 		if op.Status == Running || op.Status == Waiting {
 			return Outcome{Operation: op}
 		}
-		next.Status, next.Effect = Running, EffectUnknown
+		next.Status, next.Effect, next.Seed, next.Message = Running, EffectUnknown, "", ""
 	case DoubtOperation:
-		if op.Status != Running {
+		if op.Status != Running && (op.Status != Reconciling || c.Seed == "") {
 			return Outcome{Operation: op}
 		}
-		next.Status, next.Effect = Reconciling, EffectUnknown
+		next.Status, next.Effect, next.Seed, next.Message = Reconciling, EffectUnknown, c.Seed, c.Message
 	case AwaitInput:
 		if op.Status != Queued { // anything else may have been dispatched
 			return Outcome{Operation: op}
@@ -54,7 +54,7 @@ func (s *State) end(op *Operation, c *Command) Outcome {
 		}
 	}
 	next := *op
-	next.UpdatedAt, next.Command, next.Reason = c.At, nil, ""
+	next.UpdatedAt, next.Command, next.Reason, next.Seed, next.Message = c.At, nil, "", "", ""
 	next.RetainUntil = max(next.RetainUntil, c.At+op.Window)
 	if !c.OK {
 		next.Status, next.Effect, next.Seed, next.Message = Failed, c.Effect, c.Seed, c.Message

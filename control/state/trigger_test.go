@@ -126,8 +126,17 @@ func TestServiceBindings(t *testing.T) {
 	l.refused(l.delete(b), "REL-8", b)
 	l.ok(l.delete("a2"))
 	l.ok(l.delete("db"))
-	out := l.update("b1", binds(b, a))
-	l.ok(out) // A is still serving
+	l.ok(l.update("b1", binds(b, a))) // A is still serving
+	l.spoil("b-" + a)
+	before := l.revisions()
+	out := l.update("b1", binds(b, a)) // WA-8.2: judged like a create, and nothing moves
+	l.refused(out, "WA-8.1", "PEER", a, "a1")
+	l.seed(out, rules.UnsupportedCapability)
+	if got := l.moved(before); got != "" {
+		t.Errorf("a refused PUT moved %s", got)
+	}
+	l.ok(l.update("b-"+a, artifactSpec()))
+	l.ok(l.update("b1", binds(b, a)))
 	l.refused(l.delete("da"), "WA-5.5", "b1")
 	l.ok(l.delete("b1"))
 	l.ok(l.delete("da"))

@@ -9,6 +9,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -39,7 +41,8 @@ func ownCertificate(t *testing.T, name string) (chain, key string, trust *x509.C
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})), trust
 }
 
-// --tls-dir: a routed name is served with the operator's certificate, every other with the local authority's.
+// --tls-dir: a routed name is served with the operator's certificate, every other with the local authority's; files that are replaced
+// are taken into use without a restart.
 func TestOperatorCertificates(t *testing.T) {
 	chain, key, trust := ownCertificate(t, "www.example.test")
 	dir := write(t, map[string]string{"site.pem": chain, "site.key": key})
@@ -50,6 +53,16 @@ func TestOperatorCertificates(t *testing.T) {
 			t.Errorf("%s: %v %d", host, err, a.status)
 		}
 	}
+	chain, key, trust = ownCertificate(t, "www.example.test")
+	for name, text := range map[string]string{"site.pem": chain, "site.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.waits(func() bool {
+		a, err := n.ask(n.client(n.info.HTTPS, &tls.Config{RootCAs: trust}), "GET", "https://www.example.test/", nil)
+		return err == nil && a.status == 200
+	}, "a certificate that was replaced is not taken into use")
 	if out, code := runEdged(t, "run", "--data-dir", t.TempDir(), "--tls-dir", dir+"/none", "--control", "127.0.0.1:0", "--http", "127.0.0.1:0", "--https", "", "--admin", ""); code == 0 {
 		t.Errorf("a directory that is not there: exit %d %s", code, out)
 	}

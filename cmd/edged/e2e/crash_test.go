@@ -3,207 +3,152 @@ package e2e
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 )
-
-// faultBinary builds the program with fault points, once.
-var faultBinary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "edged-faultpoints")
-	args := append([]string{"build", "-tags", "faultpoints", "-o", path}, raceFlag...)
-	out, err := exec.Command("go", append(args, "edged/cmd/edged")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
-// startAt runs a node that dies at a fault point, or stops there ("name!pause"); "" is none.
-func startAt(t *testing.T, point, dir string) *node {
-	t.Helper()
-	bin, err := faultBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return startBinary(t, bin, []string{"EDGED_FAULTPOINT=" + point}, dir, "--control-origin", crashOrigin, "--supervise=false")
-}
-
-// crashOrigin keeps the URLs of held bytes the same over restarts, which bind other ports.
-const crashOrigin = "https://control.example.test"
-
-// asked is a mutation that can be sent again and again.
-type asked struct{ method, path, body, key, fence string }
-
-// send sends it; ok is false if the node died before it answered.
-func (n *node) send(m asked) (a answer, ok bool) {
-	n.t.Helper()
-	header := []string{"Authorization", "Bearer " + n.token(), "Content-Type", "application/json", "Idempotency-Key", m.key}
-	if m.fence != "" {
-		header = append(header, "Takoform-Expected-Generation", m.fence)
-	}
-	var body io.Reader
-	if m.body != "" {
-		body = strings.NewReader(m.body)
-	}
-	a, err := n.ask(n.control(), m.method, crashOrigin+root+m.path, body, header...)
-	return a, err == nil
-}
-
-func (n *node) control() *http.Client {
-	conf := n.trust()
-	conf.ServerName = "localhost"
-	return n.client(n.info.Control, conf)
-}
-
-func (n *node) read(path string) answer {
-	n.t.Helper()
-	a, err := n.ask(n.control(), "GET", crashOrigin+root+path, nil, "Authorization", "Bearer "+n.token())
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return a
-}
-
-type operation struct{ ID, ResourceUID, Status, Effect, LastOperation string }
-
-func (a answer) operation(t *testing.T) (op operation) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(a.body), &op); err != nil {
-		t.Fatalf("%v: %d %s", err, a.status, a.body)
-	}
-	return op
-}
-
-// named returns the Resources of a name.
-func (n *node) named(name string) []operation {
-	n.t.Helper()
-	var page struct {
-		Items []struct{ UID, LastOperation string }
-	}
-	if err := json.Unmarshal([]byte(n.read("/resources?name="+name).body), &page); err != nil {
-		n.t.Fatal(err)
-	}
-	var out []operation
-	for _, r := range page.Items {
-		op := n.read("/operations/" + r.LastOperation).operation(n.t)
-		out = append(out, op)
-	}
-	return out
-}
-
-// ended waits for the end of an Operation.
-func (n *node) ended(id string) operation {
-	n.t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		op := n.read("/operations/" + id).operation(n.t)
-		if op.Status == "succeeded" || op.Status == "failed" {
-			return op
-		}
-		if time.Now().After(deadline) {
-			n.t.Fatalf("operation stays %+v", op)
-		}
-	}
-}
-
-// holdBundle uploads a bundle of two modules and returns the request that makes a WorkerBundle of it.
-func (n *node) holdBundle() asked {
-	n.t.Helper()
-	put := func(content string) (url, sum string) {
-		h := sha256.Sum256([]byte(content))
-		sum = hex.EncodeToString(h[:])
-		url = crashOrigin + "/artifacts/sha256/" + sum
-		a, err := n.ask(n.control(), "PUT", url, strings.NewReader(content), "Authorization", "Bearer "+n.token())
-		if err != nil || a.status != 201 {
-			n.t.Fatalf("upload: %v %d %s", err, a.status, a.body)
-		}
-		return url, sum
-	}
-	var files []string
-	for i, code := range []string{helloWorker, "export const x = 1"} {
-		url, sum := put(code)
-		files = append(files, fmt.Sprintf(`{"path":"m%d.js","url":%q,"sha256":%q,"mediaType":"application/javascript+module"}`, i, url, sum))
-	}
-	url, sum := put(`{"entrypoint":"m0.js","files":[` + strings.Join(files, ",") + `]}`)
-	return asked{method: "POST", path: "/resources", key: "the-key-of-the-bundle", body: fmt.Sprintf(
-		`{"form":"%sWorkerBundle/0.2.0/","space":"default","name":"b","spec":{"artifact":{"url":%q,"sha256":%q}}}`, formPrefix, url, sum)}
-}
-
-func (n *node) blobs() int {
-	n.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(n.dir, "artifacts", "blobs"))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return len(entries)
-}
 
 // crash is one row of the crash matrix: where the process is killed, and what its Operation is right after the restart.
 type crash struct {
 	name, point string
-	remove      bool   // the mutation is a delete
+	method      string // POST creates; PUT and DELETE are of a Resource that is there
 	found       string // status, "" is that nothing was accepted
 	effect      string
 }
 
-// host-api §7.5, row by row, for a Resource whose effect is to fetch and to keep bytes.
+// host-api §7.5, row by row, for a Resource whose effect is to keep bytes that are held.
 func TestCrashMatrix(t *testing.T) {
 	for _, row := range []crash{
-		{"before the acceptance commits", "control.accept", false, "", ""},
-		{"after acceptance, before dispatch", "control.dispatch", false, "queued", "none"},
-		{"after possible dispatch, before the effect", "control.dispatched", false, "reconciling", "unknown"},
-		{"after possible dispatch, in the effect", "artifact.referred", false, "reconciling", "unknown"},
-		{"after backend success, before the record", "control.done", false, "reconciling", "unknown"},
-		{"after terminal", "control.ended", false, "succeeded", "complete"},
-		{"delete before the acceptance commits", "control.accept", true, "", ""},
-		{"delete before dispatch", "control.dispatch", true, "queued", "none"},
-		{"mid-delete", "artifact.released", true, "reconciling", "unknown"},
-		{"delete after backend success", "control.done", true, "reconciling", "unknown"},
-		{"delete after terminal", "control.ended", true, "succeeded", "complete"},
+		{"before the acceptance commits", "control.accept", "POST", "", ""},
+		{"after acceptance, before dispatch", "control.dispatch", "POST", "queued", "none"},
+		{"after possible dispatch, before the effect", "control.dispatched", "POST", "reconciling", "unknown"},
+		{"after possible dispatch, in the effect", "artifact.referred", "POST", "reconciling", "unknown"},
+		{"after backend success, before the record", "control.done", "POST", "reconciling", "unknown"},
+		{"after terminal", "control.ended", "POST", "succeeded", "complete"},
+		{"update before the acceptance commits", "control.accept", "PUT", "", ""},
+		{"update before dispatch", "control.dispatch", "PUT", "queued", "none"},
+		{"update before the effect", "control.dispatched", "PUT", "reconciling", "unknown"},
+		{"update after backend success", "control.done", "PUT", "reconciling", "unknown"},
+		{"update after terminal", "control.ended", "PUT", "succeeded", "complete"},
+		{"delete before the acceptance commits", "control.accept", "DELETE", "", ""},
+		{"delete before dispatch", "control.dispatch", "DELETE", "queued", "none"},
+		{"mid-delete", "artifact.released", "DELETE", "reconciling", "unknown"},
+		{"delete after backend success", "control.done", "DELETE", "reconciling", "unknown"},
+		{"delete after terminal", "control.ended", "DELETE", "succeeded", "complete"},
 	} {
-		t.Run(row.name, func(t *testing.T) { row.run(t, (*node).holdBundle) })
+		t.Run(row.name, func(t *testing.T) { row.run(t, (*node).holdBundle, crashBlobs) })
 	}
 }
 
-// The same for Resources whose effect is to make and to remove an empty store.
+// The same where the effect is to fetch the bytes: what had arrived before the crash is used or fetched again, and nothing is left over.
+func TestCrashMatrixOfAFetch(t *testing.T) {
+	content := map[string]string{}
+	source := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, content[r.URL.Path]) }))
+	defer source.Close()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: source.Certificate().Raw})
+	if err := os.WriteFile(roots, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", roots)
+	bundle := crashBundle(func(text string) (string, string) {
+		h := sha256.Sum256([]byte(text))
+		sum := hex.EncodeToString(h[:])
+		content["/"+sum] = text
+		return source.URL + "/" + sum, sum
+	})
+	for _, row := range []crash{
+		{"a file has arrived", "artifact.placed", "POST", "reconciling", "unknown"},
+		{"a file is referred to", "artifact.referred", "POST", "reconciling", "unknown"},
+		{"all have arrived, before the record", "control.done", "POST", "reconciling", "unknown"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.run(t, func(*node) asked { return bundle }, crashBlobs, "--artifact-origins", source.URL)
+		})
+	}
+}
+
+// node-surface §4: an upload that dies when its bytes have their name and nobody holds them yet was not made: they cannot be read, and
+// the same PUT makes it.
+func TestCrashOfAnUpload(t *testing.T) {
+	dir := t.TempDir()
+	n := startAt(t, "artifact.placed", dir)
+	if _, _, a, ok := n.upload(helloWorker); ok {
+		t.Fatalf("answered %d %s", a.status, a.body)
+	}
+	n.wait()
+	n = startAt(t, "", dir)
+	read := func(url string) answer {
+		t.Helper()
+		a, err := n.ask(n.control(), "GET", url, nil, "Authorization", "Bearer "+n.token())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if got := n.blobs(); got != 1 {
+		t.Fatalf("%d blobs: the process did not die where it should", got)
+	}
+	for i, want := range []int{201, 200} {
+		url, _, a, _ := n.upload(helloWorker)
+		if a.status != want {
+			t.Errorf("upload %d: %d %s, want %d", i, a.status, a.body, want)
+		}
+		if a := read(url); a.status != 200 || a.body != helloWorker {
+			t.Errorf("after it: %d %q", a.status, a.body)
+		}
+	}
+	if got := n.blobs(); got != 1 {
+		t.Errorf("%d blobs", got)
+	}
+}
+
+// The same for Resources whose effect is to make and to remove an empty store. A namespace, a bucket and a queue come and go in one
+// durable step, a database in two each.
 func TestCrashMatrixOfStores(t *testing.T) {
-	for _, form := range []string{"EdgeKVNamespace/0.2.0/", "SQLiteDatabase/0.2.0/", "ObjectBucket/0.3.0/", "AtLeastOnceQueue/0.2.0/"} {
-		for _, row := range []crash{
-			{"before the effect", "control.dispatched", false, "reconciling", "unknown"},
-			{"after backend success", "control.done", false, "reconciling", "unknown"},
-			{"delete before the effect", "control.dispatched", true, "reconciling", "unknown"},
-			{"delete after backend success", "control.done", true, "reconciling", "unknown"},
-		} {
-			t.Run(form+row.name, func(t *testing.T) {
-				row.run(t, func(*node) asked {
-					return asked{method: "POST", path: "/resources", key: "the-key-of-the-store",
-						body: fmt.Sprintf(`{"form":"%s%s","space":"default","name":"b","spec":{}}`, formPrefix, form)}
-				})
-			})
+	const database = "SQLiteDatabase/0.2.0/"
+	for form, spec := range map[string]string{"EdgeKVNamespace/0.2.0/": "{}", database: "{}", "ObjectBucket/0.3.0/": "{}",
+		"AtLeastOnceQueue/0.2.0/": `{"messageRetentionSeconds":60}`} {
+		rows := []crash{
+			{"before the effect", "control.dispatched", "POST", "reconciling", "unknown"},
+			{"after backend success", "control.done", "POST", "reconciling", "unknown"},
+			{"update before the effect", "control.dispatched", "PUT", "reconciling", "unknown"},
+			{"update after backend success", "control.done", "PUT", "reconciling", "unknown"},
+			{"delete before the effect", "control.dispatched", "DELETE", "reconciling", "unknown"},
+			{"delete after backend success", "control.done", "DELETE", "reconciling", "unknown"},
+		}
+		if form == database {
+			rows = append(rows, crash{"in the effect", "sqlstore.installed", "POST", "reconciling", "unknown"},
+				crash{"mid-delete", "sqlstore.discarded", "DELETE", "reconciling", "unknown"})
+		}
+		for _, row := range rows {
+			t.Run(form+row.name, func(t *testing.T) { row.run(t, func(*node) asked { return creation(form, spec) }, 0) })
 		}
 	}
 }
 
 // run kills a real process at the row's point. A second one, stopped before it dispatches anything, shows what the first
 // left; a third goes on to the end; a fourth answers as the third did.
-func (row *crash) run(t *testing.T, ask func(*node) asked) {
+func (row *crash) run(t *testing.T, ask func(*node) asked, blobs int, flags ...string) {
 	dir := t.TempDir()
+	startAt := func(t *testing.T, point, dir string) *node { t.Helper(); return startAt(t, point, dir, flags...) }
 	n := startAt(t, "", dir)
 	m := ask(n)
-	blobs := n.blobs()
-	if row.remove {
+	if row.method != "POST" {
 		made, _ := n.send(m)
 		n.ended(made.operation(t).ID)
-		m = asked{method: "DELETE", path: "/resources/" + made.operation(t).ResourceUID, key: "the-key-of-the-delete", fence: "1"}
+		next := asked{method: row.method, path: "/resources/" + made.operation(t).ResourceUID, key: "the-key-of-the-next", fence: "1"}
+		if row.method == "PUT" {
+			_, spec, _ := strings.Cut(m.body, `"spec":`)
+			next.body = `{"spec":` + spec // the last member, so the object ends where the request ended
+		}
+		m = next
 	}
 	n.stop()
 
@@ -233,10 +178,11 @@ func (row *crash) run(t *testing.T, ask func(*node) asked) {
 	if again.status != 200 || again.body != once.body || again.operation(t).ID != op.ID {
 		t.Errorf("replays differ:\n%s\n%s", again.body, once.body)
 	}
+	gone := row.method == "DELETE"
 	switch got := n.named("b"); {
-	case row.remove && (len(got) != 0 || n.read("/resources/"+op.ResourceUID).status != 410):
+	case gone && (len(got) != 0 || n.read("/resources/"+op.ResourceUID).status != 410):
 		t.Errorf("deleted, but there is %+v", got)
-	case !row.remove && (len(got) != 1 || got[0].ResourceUID != op.ResourceUID || got[0].ID != op.ID):
+	case !gone && (len(got) != 1 || got[0].ResourceUID != op.ResourceUID || got[0].ID != op.ID):
 		t.Errorf("there is %+v, want one of %+v", got, op)
 	}
 	if n.blobs() != blobs {
@@ -254,7 +200,7 @@ func crashState(t *testing.T, n *node, m asked, found, effect string) {
 			t.Errorf("something was accepted: %+v", got)
 		}
 		return
-	case m.method == "DELETE" && found == "":
+	case found == "":
 		if len(got) != 1 || n.read(m.path).status != 200 || !strings.Contains(n.read(m.path).body, `"generation":1`) {
 			t.Errorf("something was accepted: %+v", got)
 		}

@@ -6,6 +6,8 @@
 //	program_test.go   flags, configuration, data directory, listeners, drain
 //	public_test.go    hostile clients, answers and guests on the public listener; what a drain waits for
 //	crash_test.go     the process killed at every point of the crash matrix (host-api §7.5), with a build that has fault points
+//	crash_kit_test.go that build, and requests that can be sent again
+//	drain_test.go     a switch, a delete, and what still runs; a process that dies in one of them
 //	backup_test.go    secrets, backup and restore, the audit
 //	streams_test.go   both bodies, and clients that leave, through service calls and fetch
 //	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it

@@ -223,3 +223,29 @@ func TestDeployIsIdempotent(t *testing.T) {
 		t.Errorf("generations moved:\n%v\n%v", before, after)
 	}
 }
+
+// kv §2: the support profile that discovery leads to shows this node's limits and choices as they are set, and its target for
+// convergence, which holds.
+func TestSupportProfile(t *testing.T) {
+	n := start(t, t.TempDir(), "--max-cpu", "1500ms", "--max-wall", "7s", "--max-wall-events", "9m", "--max-memory", "96MiB",
+		"--max-request-body", "101MiB", "--max-inflight", "3", "--max-queue", "5", "--isolation", "worker")
+	page := n.api("GET", "/docs/profile", nil).body
+	for _, row := range []string{
+		"CPU of one invocation | 1.5s", "time to a response head | 7s", "time of event handlers, and of `waitUntil` tasks | 9m0s",
+		"memory of one sandbox | 100663296 bytes", "request body | 105906176 bytes", "invocations at work, and waiting | 3, 5", "isolation | worker",
+		"drain of a version that a switch dropped | 15m0s", "grace of running work when its deployment is deleted | 5s",
+		"target for the convergence of EdgeKVNamespace | 0 s, this node is the only place",
+	} {
+		if !strings.Contains(page, "\n| "+row+" |\n") {
+			t.Errorf("the profile lacks %q:\n%s", row, page)
+		}
+	}
+	kv := n.made("EdgeKVNamespace/0.2.0/", "kv", object{})
+	w := n.served("w", `export default { async fetch(r, env) { await env.KV.put('k', r.url); return new Response(await env.KV.get('k')) } }`,
+		object{"handlers": []string{"fetch"}, "kvBindings": []bound{{"KV", ref{kv}}}})
+	url := n.address("w", w)
+	for i := range 20 {
+		path := url + "/" + strings.Repeat("x", i)
+		expect(t, "read back at once", n.get(path), 200, path)
+	}
+}
