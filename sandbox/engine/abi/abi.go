@@ -44,6 +44,16 @@ const RandomState = 280
 // then those of the arenas with free blocks. sandbox/engine checks what it finds there.
 const ArenaLists = 40
 
+// The list of a JSContext's modules, and what a JSModuleDef says of its evaluation. sandbox/engine tests them.
+const (
+	ModuleList      = 296 // offset in a JSContext of the list's head
+	ModuleLink      = 4   // offset in a module of its place in the list: previous, next
+	ModuleStatus    = 95  // offset of the byte that says how far it is
+	ModuleEvaluated = 5   // its value when the module has run
+	ModuleWaits     = 124 // offset of the byte that is 1 while it waits for a top-level await
+	ModuleBytes     = 128 // how much of a module that is
+)
+
 // A Func is a function by name; Type is in the notation of wasmpass.ParseFuncType.
 type Func struct {
 	Name string
@@ -97,6 +107,7 @@ var imports = [...]Import{
 func Digest() string {
 	h := sha256.New()
 	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Countdown, HostModule, HostFast, FastType, RandomState)
+	fmt.Fprintln(h, ModuleList, ModuleLink, ModuleStatus, ModuleEvaluated, ModuleWaits)
 	fmt.Fprintln(h, InterpreterFunc, SwitchTable, SwitchTargets, SwitchDefault)
 	fmt.Fprintln(h, DumpFlagOffset, DumpFlagMask, DumpFlagSetter, DumpTests, DumpCallees)
 	for _, x := range exports {
