@@ -27,6 +27,7 @@ const (
 const (
 	Dispatcher  = "x"         // export: i32 op, six i64 arguments -> i64; see wasmpass.Module.AddDispatcher
 	Counter     = "__fuel"    // export: mutable i32 global, steps left until the next host_interrupt
+	Mark        = "__marked"  // export: mutable i32 global, 1 in a host_interrupt that the bytecode interpreter asked for
 	Countdown   = 10_000      // what the counter starts from and is refilled to
 	HostModule  = "env"       // where the engine's own host functions and HostFast live
 	HostFast    = "host_fast" // import: a C function of the kind "generic magic", reached through the table
@@ -106,7 +107,7 @@ var imports = [...]Import{
 // built engine carries it, so that one made before a change here is found out at start.
 func Digest() string {
 	h := sha256.New()
-	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Countdown, HostModule, HostFast, FastType, RandomState)
+	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Mark, Countdown, HostModule, HostFast, FastType, RandomState)
 	fmt.Fprintln(h, ModuleList, ModuleLink, ModuleStatus, ModuleEvaluated, ModuleWaits)
 	fmt.Fprintln(h, InterpreterFunc, SwitchTable, SwitchTargets, SwitchDefault)
 	fmt.Fprintln(h, DumpFlagOffset, DumpFlagMask, DumpFlagSetter, DumpTests, DumpCallees)
