@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Libraries that people deploy run unmodified: a router, a validator, signed tokens, GraphQL, server-sent events.
@@ -63,7 +65,9 @@ func driveEvents(t *testing.T, n *node, url string) {
 func driveReact(t *testing.T, n *node, url string) {
 	items, data := io.Pipe()
 	defer data.Close()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/?name=%3Cb%3E", items)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a page that waits for its data
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", url+"/?name=%3Cb%3E", items)
 	if err != nil {
 		t.Fatal(err)
 	}
