@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 sqllogictest sim test-net clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 test262-edits sqllogictest sim test-net clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -86,6 +86,14 @@ wpt: engine ## run the web platform tests from a local copy, WPT_DIR=…; ARGS a
 test262: engine ## run test262 from a local copy, TEST262_DIR=…; ARGS are more flags (-every 40 -json FILE -v)
 	@test -n "$(TEST262_DIR)" || { echo "name a copy of test262: make test262 TEST262_DIR=…"; exit 1; }
 	go run ./conformance $(ARGS) test262 "$(TEST262_DIR)"
+
+# The engine is built without the edits for the second run, and with them again at the end.
+test262-edits: engine ## every case of test262 on the engine with our edits and without them, status by status, TEST262_DIR=…; ARGS as above
+	@test -n "$(TEST262_DIR)" || { echo "name a copy of test262: make test262-edits TEST262_DIR=…"; exit 1; }
+	@mkdir -p bin
+	go run ./conformance $(ARGS) -json bin/edited.json test262 "$(TEST262_DIR)"
+	trap 'go run ./cmd/mkengine' EXIT; go run ./cmd/mkengine -slow && go run ./conformance $(ARGS) -json bin/unedited.json test262 "$(TEST262_DIR)"
+	go run ./conformance compare bin/edited.json bin/unedited.json
 
 sqllogictest: ## run SQLite's sqllogictest corpus from a local copy through the SQL binding's door, SLT_DIR=…
 	@test -n "$(SLT_DIR)" || { echo "name a copy of the corpus: make sqllogictest SLT_DIR=…"; exit 1; }

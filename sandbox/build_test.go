@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"edged/internal/fault"
+	"edged/sandbox/binding"
 	"edged/sandbox/event"
 )
 
@@ -100,6 +102,69 @@ func TestInspectTellsTheAuthor(t *testing.T) {
 	exported, err := s.Inspect(context.Background(), graphOf(`export default { fetch() {} }`), []string{"queue"})
 	if err == nil || strings.Join(exported, " ") != "fetch" {
 		t.Errorf("got %v, %v", exported, err)
+	}
+}
+
+// module-worker §7: modules are evaluated without env, bindings and network, when they are looked at and when a version is
+// made of them. What asks for more is refused there, and the load fails if it does not take that; a request then has all.
+func TestLoadReachesNothing(t *testing.T) {
+	var outside, inside atomic.Int32
+	answer := func(res *event.Response) error {
+		res.Status, res.Null = 204, true
+		return nil
+	}
+	s := newBox(t, Options{Fetch: funcFetcher(func(_ context.Context, _ *binding.Outbound, res *event.Response) error {
+		outside.Add(1)
+		return answer(res)
+	})})
+	service := funcService(func(_ context.Context, _ *event.Request, res *event.Response) error {
+		inside.Add(1)
+		return answer(res)
+	})
+	const before = `
+		const names = ['env', 'PLAIN', 'KEY', 'OTHER', 'process'];
+		const seen = [...names.filter((n) => n in globalThis || n in import.meta), ...Reflect.ownKeys(globalThis).filter((n) => /plain|hush/.test(String(globalThis[n])))];
+		const handlers = { async fetch(request, env) { return new Response([seen.join('+'),
+			(await fetch('http://outside.test/')).status, (await env.OTHER.fetch('http://other.test/')).status, Object.keys(env)].join()) } };
+		export { handlers as default };
+		`
+	for i, c := range []struct{ name, code, want string }{
+		{"looks around", ``, "fetch"},
+		{"fetch that is awaited", `await fetch('http://outside.test/')`, "module_evaluation_error"},
+		{"fetch in a timer", `await new Promise((done, fail) => setTimeout(() => fetch('http://outside.test/').then(done, fail), 1))`, "module_evaluation_error"},
+		{"fetch in another module", `await import('./calls.js')`, "module_evaluation_error"},
+		{"fetch of a request with a body", `await fetch(new Request('http://outside.test/', { method: 'POST', body: 'all it knows' }))`, "module_evaluation_error"},
+		{"fetch whose refusal it takes", `if (await fetch('http://outside.test/').catch((e) => e.name) !== 'TypeError') throw new Error('not refused')`, "fetch"},
+		{"fetch that nobody awaits", `fetch('http://outside.test/').catch(() => {})`, "fetch"},
+		{"its own handler", `await handlers.fetch(new Request('http://worker.test/'), {})`, "module_evaluation_error"},
+	} {
+		graph := graphOf(before+c.code, Module{Path: "calls.js", MediaType: "application/javascript+module", Bytes: []byte(`export default await fetch('http://outside.test/')`)})
+		exported, err := s.Inspect(context.Background(), graph, []string{"fetch"})
+		got := strings.Join(exported, " ")
+		if err != nil {
+			got = fault.NameOf(err)
+		}
+		if got != c.want {
+			t.Errorf("%s: looked at: %q (%v), want %q", c.name, got, err, c.want)
+		}
+		v, err := s.Open(context.Background(), Spec{UID: fmt.Sprint("reaches-nothing-", i), Handlers: []string{"fetch"}, Graph: graph,
+			Vars: []byte(`{"PLAIN":"plain"}`), Secrets: map[string]string{"KEY": "hush"}, Bindings: []binding.Binding{{Name: "OTHER", Service: service}}})
+		if c.want != "fetch" {
+			if fault.NameOf(err) != c.want {
+				t.Errorf("%s: opened: %v, want %s", c.name, err, c.want)
+			}
+		} else if err != nil {
+			t.Errorf("%s: opened: %v", c.name, err)
+		}
+		if outside.Load() != 0 || inside.Load() != 0 {
+			t.Fatalf("%s: %d requests went out and %d to the binding", c.name, outside.Load(), inside.Load())
+		}
+		if v == nil {
+			continue
+		}
+		if got := serve(t, v, request()).body; got != ",204,204,PLAIN,KEY,OTHER" || outside.Swap(0) != 1 || inside.Swap(0) != 1 {
+			t.Errorf("%s: a request saw %q", c.name, got)
+		}
 	}
 }
 

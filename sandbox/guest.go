@@ -26,6 +26,8 @@ type guest struct {
 	served     int       // invocations since the last reset (isolation worker)
 	born       time.Time // of that state
 
+	sampled, interpreter time.Duration // of the instance's counters, what its versions have been charged
+
 	onReject func(promise, reason engine.Value, handled bool) // made once: a method value would be made per invocation
 	alarm    *time.Timer                                      // made when an invocation first waits, kept for the next
 
@@ -270,6 +272,7 @@ func (w *watch) stop() {
 
 // restore brings the guest back to where an invocation begins and reports whether it can be used again. The invocation must be over.
 func (g *guest) restore() bool {
+	g.chargeSamples()
 	broken := g.broken
 	g.served++
 	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
@@ -299,6 +302,17 @@ func (g *guest) restore() bool {
 	m.pages.Add(float64(stats.LastPages))
 	m.gap(stats.MaxPollGap)
 	return true
+}
+
+// chargeSamples adds what the guest was seen doing since the last time to its worker's counters.
+func (g *guest) chargeSamples() {
+	stats := g.in.Stats()
+	if stats.Sampled == g.sampled {
+		return // most invocations are over before they are looked at
+	}
+	g.version.sampled.Add((stats.Sampled - g.sampled).Seconds())
+	g.version.interpreter.Add((stats.Interpreter - g.interpreter).Seconds())
+	g.sampled, g.interpreter = stats.Sampled, stats.Interpreter
 }
 
 // clearCall ends, in a guest that keeps its state, what belongs to the invocation alone.

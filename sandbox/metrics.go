@@ -28,6 +28,8 @@ type Metrics struct {
 	logDropped  prometheus.Counter
 	builds      map[string]prometheus.Counter
 	buildTime   prometheus.Histogram
+	sampled     func(worker string) prometheus.Counter
+	interpreter func(worker string) prometheus.Counter
 
 	box     atomic.Pointer[Sandbox] // read by the gauges
 	pollGap atomic.Int64            // nanoseconds, the largest seen
@@ -68,6 +70,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		builds:      f.CounterBy("images_total", "Images by where they came from.", "source", buildMade, buildStored, buildFailed),
 		buildTime:   f.Histogram("image_build_seconds", "From a version's modules to its image."),
 	}
+	workers := &meter.Workers{}
+	m.sampled = f.CounterByWorker("sampled_seconds_total", "Active time of guests, as far as they looked whether they must stop.", workers)
+	m.interpreter = f.CounterByWorker("interpreter_seconds_total", "Of the sampled time, what ended in the bytecode interpreter.", workers)
 	m.ok, m.other = m.outcomes[outcomeOK], m.outcomes[outcomeOther]
 	by := f.CounterBy("acquired_total", "Invocations by where their sandbox came from.", "origin",
 		event.Cold.String(), event.Warm.String(), event.Hot.String())

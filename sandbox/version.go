@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"edged/internal/fault"
 	"edged/sandbox/engine"
 	"edged/sandbox/engine/userwasm"
@@ -25,6 +27,8 @@ type Version struct {
 	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool              // fetch is among the handlers
 	silent  bool              // logs nothing (Inspect)
+
+	sampled, interpreter prometheus.Counter // of its worker; nil for what is only loaded
 
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
@@ -59,7 +63,8 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	}
 	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
 		env: env, bound: bound, maps: maps{graph: graph},
-		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
+		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{}),
+		sampled: s.opt.Metrics.sampled(spec.Worker), interpreter: s.opt.Metrics.interpreter(spec.Worker)}
 	if err := s.admit(v); err != nil {
 		img.Close()
 		library.Close()

@@ -91,7 +91,8 @@ func rewrite(m *wasmpass.Module, stats *wasmpass.MeterStats) (uint32, error) {
 	if !ok {
 		return 0, fmt.Errorf("%s.%s is not imported", abi.HostModule, abi.InterruptFn)
 	}
-	*stats, err = m.AddMeter(wasmpass.Meter{Interrupt: interrupt, Countdown: abi.Countdown})
+	const imports = 1 // added above, before all functions
+	*stats, err = m.AddMeter(wasmpass.Meter{Interrupt: interrupt, Countdown: abi.Countdown, Marked: abi.InterpreterFunc + imports})
 	if err != nil {
 		return 0, err
 	}

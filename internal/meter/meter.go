@@ -71,6 +71,13 @@ func (f Factory) CounterBy(name, help, label string, values ...string) map[strin
 	return out
 }
 
+// CounterByWorker makes a counter with the label worker, whose values are bounded by workers, and returns how to find
+// the one of a worker. Find it once, not for each count.
+func (f Factory) CounterByWorker(name, help string, workers *Workers) func(worker string) prometheus.Counter {
+	vec := add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), []string{"worker"}))
+	return func(worker string) prometheus.Counter { return vec.WithLabelValues(workers.Label(worker)) }
+}
+
 // ByCode counts outcomes by fault code. Safe for concurrent use.
 type ByCode struct{ counters []prometheus.Counter }
 

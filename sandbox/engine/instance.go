@@ -42,6 +42,7 @@ type Instance struct {
 	mem     *memory
 	sp      api.MutableGlobal
 	fuel    api.MutableGlobal
+	mark    api.MutableGlobal // says that the bytecode interpreter polls
 	ctx     callContext
 	frames  []*frame // one per nesting depth
 	depth   int
@@ -114,10 +115,11 @@ func (e *Engine) blank() (*Instance, error) {
 		return nil, fault.Wrap(fault.Internal, "engine.instance", err)
 	}
 	in.module = mod
-	var ok [2]bool
+	var ok [3]bool
 	in.sp, ok[0] = mod.ExportedGlobal(abi.StackPointer).(api.MutableGlobal)
 	in.fuel, ok[1] = mod.ExportedGlobal(abi.Counter).(api.MutableGlobal)
-	if !ok[0] || !ok[1] {
+	in.mark, ok[2] = mod.ExportedGlobal(abi.Mark).(api.MutableGlobal)
+	if !ok[0] || !ok[1] || !ok[2] {
 		in.Close()
 		return nil, fault.New(fault.Internal, "engine.instance", "the module lacks its mutable globals")
 	}

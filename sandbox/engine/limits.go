@@ -17,6 +17,7 @@ type limits struct {
 	stop    error         // why the guest must end; sticky
 	stopAt  time.Duration // when that was noticed
 	last    time.Duration // the previous poll since the watch started
+	hurried bool          // a host function brought the next poll forward
 }
 
 // stopCause boxes the error of Interrupt for the atomic pointer.
@@ -93,9 +94,9 @@ func (in *Instance) poll() uint64 {
 		l.running, l.lazy = true, true
 		l.started, l.last = now, now
 	}
-	if gap := now - l.last; gap > in.stats.MaxPollGap {
-		in.stats.MaxPollGap = gap
-	}
+	gap := now - l.last
+	in.stats.MaxPollGap = max(in.stats.MaxPollGap, gap)
+	in.sample(gap)
 	l.last = now
 	if l.stop == nil {
 		if cause := in.stopped.Load(); cause != nil {
@@ -128,6 +129,24 @@ const pollSoon = 500 * time.Microsecond
 func (in *Instance) afterHost() {
 	if in.limits.running && clock()-in.limits.last > pollSoon {
 		in.fuel.Set(1)
+		in.limits.hurried = true
+	}
+}
+
+// sample counts the time since the last poll for where the guest is now. A poll that a host function brought forward
+// says nothing: the time was the host's.
+func (in *Instance) sample(gap time.Duration) {
+	inside := in.mark.Get() != 0
+	if inside {
+		in.mark.Set(0)
+	}
+	if in.limits.hurried {
+		in.limits.hurried = false
+		return
+	}
+	in.stats.Sampled += gap
+	if inside {
+		in.stats.Interpreter += gap
 	}
 }
 
@@ -154,6 +173,8 @@ func (in *Instance) HeapBytes() int64 { return int64(in.opPtr(abi.QjsGetAllocate
 type Stats struct {
 	Polls       uint64        // times the guest looked whether it must stop
 	MaxPollGap  time.Duration // longest active time between two polls
+	Sampled     time.Duration // active time between polls that the guest's own steps brought
+	Interpreter time.Duration // of it, what ended in the bytecode interpreter and not in a function of the engine or in a worker's WebAssembly
 	Resets      uint64
 	Scans       uint64 // resets that had to ask the kernel which pages were written
 	PagesCopied uint64 // restored by copying

@@ -57,6 +57,44 @@ var hostile = []struct {
 	{"atoms", "const o = {}; for (let i = 0;; i++) o['k' + i] = i", event.ErrMemory},
 }
 
+// The time between polls is told apart: the bytecode interpreter's and that of the engine's own functions. What a host
+// function takes is neither.
+func TestSamples(t *testing.T) {
+	for _, c := range []struct {
+		name, src   string
+		least, most float64 // of the interpreter
+	}{
+		{"interpreter", "for (let i = 0; i < 1e6; i++);", 0.8, 1},
+		{"native", "('a'.repeat(1e5) + 'b').indexOf('a'.repeat(100) + 'c')", 0, 0.1},
+		{"half", "for (let i = 0; i < 1e6; i++); for (let i = 0; i < 4; i++) ('a'.repeat(5e4) + 'b').indexOf('a'.repeat(100) + 'c')", 0.02, 0.95},
+	} {
+		in := fresh(t)
+		in.Resume()
+		if _, err := in.Eval([]byte(c.src), "t.js"); err != nil {
+			t.Fatal(err)
+		}
+		in.Pause()
+		stats := in.Stats()
+		if share := stats.Interpreter.Seconds() / stats.Sampled.Seconds(); !(share >= c.least && share <= c.most) {
+			t.Errorf("%s: %v of %v, want %v to %v of it", c.name, stats.Interpreter, stats.Sampled, c.least, c.most)
+		}
+	}
+	in := fresh(t)
+	in.User = func(*Instance, []Value) Value {
+		for end := clock() + 5*time.Millisecond; clock() < end; {
+		}
+		return Undefined
+	}
+	in.Resume()
+	if _, err := in.Eval([]byte("for (let i = 0; i < 20; i++) { host.user(0); for (let k = 0; k < 10; k++); }"), "t.js"); err != nil {
+		t.Fatal(err)
+	}
+	in.Pause()
+	if stats := in.Stats(); stats.Polls < 20 || stats.Sampled > in.CPU()/2 {
+		t.Errorf("%d polls, %v of %v is sampled: the host's time is in it", stats.Polls, stats.Sampled, in.CPU())
+	}
+}
+
 const heapLimit = 24 << 20
 
 // module-worker §6: nothing that a guest does stops the node. Each case ends within its budget and 100

@@ -115,6 +115,9 @@ func guestNormalize(in *Instance, s []uint64) {
 		s[0] = in.refuseModule("cannot import " + spec)
 		return
 	}
+	if in.depth == 1 { // not from inside of compileModule
+		in.finishModules()
+	}
 	name, err := in.Loader.Resolve(base, spec)
 	if err != nil {
 		s[0] = in.moduleFailed(err)
@@ -134,6 +137,27 @@ func guestNormalize(in *Instance, s []uint64) {
 		}
 	}
 	s[0] = uint64(in.put([]byte(name)))
+}
+
+// finishModules makes up for a fault of the engine: a module that has no top-level await, and waited for one of a module
+// below it, counts as waiting when it has run, so that a later import() of it, or of what imports it, would wait for ever.
+func (in *Instance) finishModules() {
+	const most = 4096 // modules; a bundle has 512 files
+	head := in.known.context + abi.ModuleList
+	link := head
+	for range most {
+		var ok bool
+		if link, ok = in.u32At(link); !ok || link == head {
+			return
+		}
+		m, ok := in.bytesAt(link-abi.ModuleLink, abi.ModuleBytes)
+		if !ok {
+			return
+		}
+		if m[abi.ModuleStatus] == abi.ModuleEvaluated {
+			m[abi.ModuleWaits] = 0
+		}
+	}
 }
 
 func (in *Instance) isLoaded(name string) bool {

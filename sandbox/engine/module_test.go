@@ -62,21 +62,35 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// A weakness of the engine, known so that we notice when it goes: an import() that arrives at a finished cycle with a
-// top-level await inside never settles. Nothing else breaks.
-func TestImportOfAFinishedAsyncCycle(t *testing.T) {
-	in := fresh(t)
-	in.Loader = files{"main": "", "b": "import {c} from './c'; export const b = 1", "c": "import {b} from './b'; export const c = () => b; await 2",
-		"e": "import './c'"}
-	m, err := in.EvalModule("main", []byte("import './b'; await import('./e')"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := in.RunJobs(1000); err != nil || n == 1000 {
-		t.Fatalf("%d jobs, %v", n, err)
-	}
-	if s := in.PromiseState(m.Promise); s != Pending {
-		t.Errorf("state %v: the engine was mended, take it out of the list of limits", s)
+// A module that has run is there at once for whoever imports it then, also if it, or what it is in a cycle with, had to
+// wait for a top-level await.
+func TestImportOfWhatHasWaited(t *testing.T) {
+	below := files{"above": "import './waits'; export const v = 1", "waits": "await 0", "late": "import './above'",
+		"b": "import {c} from './c'; export const b = 1", "c": "import {b} from './b'; export const c = () => b; await 2", "e": "import './c'",
+		"fails": "await 0; throw new RangeError('x')", "aboveFails": "import './fails'"}
+	for _, c := range []struct {
+		src  string
+		want PromiseState
+	}{
+		{"import './above'; await import('./above')", Fulfilled},
+		{"import './above'; await import('./late')", Fulfilled},
+		{"await import('./above'); await import('./above'); await import('./late')", Fulfilled},
+		{"const all = [import('./above'), import('./late'), import('./above')]; await Promise.all(all)", Fulfilled},
+		{"import './b'; await import('./e'); await import('./b'); await import('./c')", Fulfilled},
+		{"await import('./aboveFails').catch(() => {}); await import('./aboveFails')", Rejected},
+	} {
+		in := fresh(t)
+		in.Loader = below
+		m, err := in.EvalModule("main", []byte(c.src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := in.RunJobs(1000); err != nil || n == 1000 {
+			t.Fatalf("%d jobs, %v", n, err)
+		}
+		if s := in.PromiseState(m.Promise); s != c.want {
+			t.Errorf("%s: state %v, want %v", c.src, s, c.want)
+		}
 	}
 }
 

@@ -2,7 +2,10 @@ package wasmpass_test
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/tetratelabs/wazero/api"
 
 	"edged/internal/fault"
 	"edged/sandbox/wasmpass"
@@ -95,12 +98,35 @@ func TestMeterCountsLoops(t *testing.T) {
 	}
 }
 
+// The host learns of each poll whether a loop of the marked function brought it.
+func TestMeterMarks(t *testing.T) {
+	for function, want := range map[uint32]uint64{1: 1, 2: 0} { // run has the loop, the other has none
+		m := decode(t, loopModule())
+		if _, err := m.AddMeter(wasmpass.Meter{Countdown: 10, Marked: function}); err != nil {
+			t.Fatal(err)
+		}
+		var mod api.Module
+		var seen []uint64
+		mod = instantiate(t, m.Encode(), func() uint64 {
+			mark := mod.ExportedGlobal(wasmpass.MarkExport).(api.MutableGlobal)
+			seen = append(seen, mark.Get())
+			mark.Set(0)
+			return 1
+		}, number(0))
+		callExport(t, mod, "run", 35)
+		if !slices.Equal(seen, []uint64{want, want, want}) {
+			t.Errorf("function %d is marked: the polls of run saw %v", function, seen)
+		}
+	}
+}
+
 func TestMeterRefuses(t *testing.T) {
 	for name, opt := range map[string]wasmpass.Meter{
-		"negative":         {Countdown: -1},
-		"too large":        {Countdown: math.MaxInt32},
-		"wrong type":       {Interrupt: 1},
-		"no such function": {Interrupt: 3},
+		"negative":          {Countdown: -1},
+		"too large":         {Countdown: math.MaxInt32},
+		"wrong type":        {Interrupt: 1},
+		"no such function":  {Interrupt: 3},
+		"marks no function": {Marked: 9},
 	} {
 		if _, err := decode(t, loopModule()).AddMeter(opt); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)

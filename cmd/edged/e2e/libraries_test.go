@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Libraries that people deploy run unmodified: a router, a validator, signed tokens, GraphQL, server-sent events.
@@ -58,17 +61,44 @@ func driveEvents(t *testing.T, n *node, url string) {
 	}
 }
 
-// React streams: what needs no data first, with a fallback for the rest, and then the rest.
+// React streams: what needs no data arrives while the data does not exist yet, with a fallback for it, and then the rest.
 func driveReact(t *testing.T, n *node, url string) {
-	a := n.get(url + "/?name=%3Cb%3E")
-	for again := 0; again < 10 && !strings.Contains(a.body, "loading"); again++ { // the data may be there before the page is read
-		a = n.get(url + "/?name=%3Cb%3E")
+	items, data := io.Pipe()
+	defer data.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a page that waits for its data
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "POST", url+"/?name=%3Cb%3E", items)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, part := range []string{`<!DOCTYPE html><html><head><title>react-ssr</title>`, `lang="fr">Hello, <!-- -->&lt;b&gt;<!-- -->!</h1>`,
-		`<p>loading</p>`, `<div hidden id="S:0"><ul><li>one</li><li>two</li><li>three</li></ul></div>`} {
-		if a.status != 200 || !strings.Contains(a.body, part) {
-			t.Errorf("%d, lacks %q:\n%.2000s", a.status, part, a.body)
+	res, err := n.client(n.info.HTTP, nil).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	page := bufio.NewReader(res.Body)
+	var first strings.Builder
+	for !strings.Contains(first.String(), `<!--/$-->`) { // the end of what stands for the data
+		part, err := page.ReadString('>')
+		if first.WriteString(part); err != nil {
+			t.Fatalf("%v in the page, before its data was sent:\n%.2000s", err, first.String())
 		}
+	}
+	if _, err := io.WriteString(data, "one\ntwo\n"); err != nil {
+		t.Fatal(err)
+	}
+	data.Close()
+	rest, err := io.ReadAll(page)
+	if err != nil || res.StatusCode != 200 {
+		t.Errorf("%d, %v", res.StatusCode, err)
+	}
+	for _, part := range []string{`<!DOCTYPE html><html><head><title>react-ssr</title>`, `lang="fr">Hello, <!-- -->&lt;b&gt;<!-- -->!</h1>`, `<p>loading</p>`} {
+		if !strings.Contains(first.String(), part) {
+			t.Errorf("what needs no data lacks %q:\n%.2000s", part, first.String())
+		}
+	}
+	if want := `<div hidden id="S:0"><ul><li>one</li><li>two</li></ul></div>`; strings.Contains(first.String(), "<li>") || !strings.Contains(string(rest), want) {
+		t.Errorf("the rest lacks %q:\n%.2000s", want, rest)
 	}
 	if a := n.get(url + "/?whole"); a.status != 200 || strings.Contains(a.body, "loading") || !strings.Contains(a.body, "<li>three</li>") {
 		t.Errorf("without fallbacks: %+v", a)

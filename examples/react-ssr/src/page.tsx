@@ -1,11 +1,6 @@
-import { Suspense, createContext, use, useId, useMemo } from "react";
+import { Suspense, createContext, use, useId } from "react";
 
 const Language = createContext("en");
-
-// later resolves after other work had its turn, as a query to a store would.
-function later<T>(value: T, ms: number): Promise<T> {
-  return new Promise((resolve) => setTimeout(() => resolve(value), ms));
-}
 
 function Greeting({ name }: { name: string }) {
   const id = useId();
@@ -16,8 +11,7 @@ function Items({ items }: { items: Promise<string[]> }) {
   return <ul>{use(items).map((item) => <li key={item}>{item}</li>)}</ul>;
 }
 
-export function Page({ name }: { name: string }) {
-  const items = useMemo(() => later(["one", "two", "three"], 200), []);
+export function Page({ name, items }: { name: string; items: Promise<string[]> }) {
   return (
     <html>
       <head><title>react-ssr</title></head>

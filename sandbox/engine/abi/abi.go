@@ -27,6 +27,7 @@ const (
 const (
 	Dispatcher  = "x"         // export: i32 op, six i64 arguments -> i64; see wasmpass.Module.AddDispatcher
 	Counter     = "__fuel"    // export: mutable i32 global, steps left until the next host_interrupt
+	Mark        = "__marked"  // export: mutable i32 global, 1 in a host_interrupt that the bytecode interpreter asked for
 	Countdown   = 10_000      // what the counter starts from and is refilled to
 	HostModule  = "env"       // where the engine's own host functions and HostFast live
 	HostFast    = "host_fast" // import: a C function of the kind "generic magic", reached through the table
@@ -43,6 +44,16 @@ const RandomState = 280
 // ArenaLists is the offset in a JSRuntime of the heads of its lists of arenas: those of all arenas for each size of block,
 // then those of the arenas with free blocks. sandbox/engine checks what it finds there.
 const ArenaLists = 40
+
+// The list of a JSContext's modules, and what a JSModuleDef says of its evaluation. sandbox/engine tests them.
+const (
+	ModuleList      = 296 // offset in a JSContext of the list's head
+	ModuleLink      = 4   // offset in a module of its place in the list: previous, next
+	ModuleStatus    = 95  // offset of the byte that says how far it is
+	ModuleEvaluated = 5   // its value when the module has run
+	ModuleWaits     = 124 // offset of the byte that is 1 while it waits for a top-level await
+	ModuleBytes     = 128 // how much of a module that is
+)
 
 // A Func is a function by name; Type is in the notation of wasmpass.ParseFuncType.
 type Func struct {
@@ -96,7 +107,8 @@ var imports = [...]Import{
 // built engine carries it, so that one made before a change here is found out at start.
 func Digest() string {
 	h := sha256.New()
-	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Countdown, HostModule, HostFast, FastType, RandomState)
+	fmt.Fprintln(h, PackageSHA256, Dispatcher, Counter, Mark, Countdown, HostModule, HostFast, FastType, RandomState)
+	fmt.Fprintln(h, ModuleList, ModuleLink, ModuleStatus, ModuleEvaluated, ModuleWaits)
 	fmt.Fprintln(h, InterpreterFunc, SwitchTable, SwitchTargets, SwitchDefault)
 	fmt.Fprintln(h, DumpFlagOffset, DumpFlagMask, DumpFlagSetter, DumpTests, DumpCallees)
 	for _, x := range exports {
