@@ -49,6 +49,7 @@ type Control struct {
 
 	ready     chan struct{} // closed when the state has caught up
 	readyOnce func()        // closes ready
+	leads     leads
 	leading   atomic.Uint64 // the log's term in which this node leads with a current state; 0 in none
 	rounds    rounds        // by which it makes sure that it still leads
 	inspect   turns         // as many as modules may be held in memory for

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,10 +19,9 @@ func (c *Control) send(ctx context.Context, member, what string, in, out any) er
 
 // home returns the member that has the store of a data Resource.
 func (c *Control) home(r *state.Resource) string {
-	if id := c.opt.Fleet.Home(r); id != "" {
-		return id
-	}
-	return c.opt.NodeID
+	home := ""
+	c.state.View(func(v state.View) { home = v.Home(r) })
+	return cmp.Or(home, c.opt.NodeID)
 }
 
 // homeStore is a Store at its home. While that cannot be reached its calls fail, and what waits for them goes on waiting: nothing is made

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"edged/control/state"
 	"edged/internal/fault"
 )
 
@@ -30,10 +29,10 @@ type FleetOptions struct {
 	Caller func(*http.Request) string
 	// Serving lists the members that may run workers, in any order.
 	Serving func() []string
-	// Home names the member on which the store of a data Resource lives; "" is the node that leads.
-	Home func(*state.Resource) string
 	// Origins are the control origins of other voters, at which artifacts may have been uploaded too. nil: all share this node's.
 	Origins func() []string
+	// Served tells the index of the plan that each member last said it serves. nil: nobody says so.
+	Served func() map[string]uint64
 	// Keys brings the node key file up to date from another member. nil leaves it as it is.
 	Keys func(ctx context.Context) error
 
@@ -44,8 +43,8 @@ func (f *FleetOptions) check(nodeID string) error {
 	if f == nil {
 		return nil
 	}
-	if nodeID == "" || f.Listener == nil || f.Dial == nil || f.Client == nil || f.Client.Transport == nil || f.Caller == nil || f.Serving == nil || f.Home == nil {
-		return errors.New("control: Fleet needs a node ID and all of Listener, Dial, Client with its Transport, Caller, Serving and Home")
+	if nodeID == "" || f.Listener == nil || f.Dial == nil || f.Client == nil || f.Client.Transport == nil || f.Caller == nil || f.Serving == nil {
+		return errors.New("control: Fleet needs a node ID and all of Listener, Dial, Client with its Transport, Caller and Serving")
 	}
 	return nil
 }

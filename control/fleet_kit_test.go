@@ -18,7 +18,6 @@ import (
 
 	"edged/control/artifact"
 	"edged/control/form"
-	"edged/control/state"
 )
 
 // beat is the heartbeat of voters in tests: long enough for a busy machine, short enough to see elections.
@@ -28,7 +27,6 @@ const beat = 300 * time.Millisecond
 type fleet struct {
 	t     testing.TB
 	wires *wires
-	homes sync.Map // by UID: the member that made the store first, as the state of a fleet would say
 	token string
 	key   []byte // node key file of all
 	nodes map[string]*member
@@ -136,13 +134,6 @@ func (f *fleet) start(m *member) {
 			Caller:  func(r *http.Request) string { return r.Header.Get(callerHeader) },
 			Serving: func() []string { return slices.Clone(f.names) },
 			Origins: func() []string { return []string{origin} },
-			Home: func(r *state.Resource) string {
-				if k := r.Driver().Store; k == "" || k == form.StoreKV {
-					return ""
-				}
-				home, _ := f.homes.LoadOrStore(r.UID, m.name)
-				return home.(string)
-			},
 		},
 	}
 	if m.joined { // what was uploaded by way of the founder's origin is this one's too

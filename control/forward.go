@@ -12,6 +12,7 @@ import (
 	"edged/control/artifact"
 	"edged/control/operator"
 	"edged/internal/fault"
+	"edged/internal/fleetwire"
 )
 
 // apiPrefix is where a voter hands on what came to its control listener. What comes in there is never handed on again.
@@ -105,6 +106,16 @@ func (c *Control) PeerHandler() http.Handler {
 					return nil, fault.Newf(fault.Unavailable, "control.peer", "this node has not come as far as command %d", in.Index)
 				}
 				return position{c.machine.applied.at()}, nil
+			})
+		case what == "admit":
+			reply(w, r, func(ctx context.Context, in *fleetwire.JoinRequest) (any, error) {
+				if c.callingVoter(r) == "" {
+					return nil, fault.New(fault.Denied, "control.peer", "only voters hand on who wants to join")
+				}
+				if err := c.confirm(ctx); err != nil {
+					return nil, err
+				}
+				return c.Join(ctx, *in)
 			})
 		case what == "hold":
 			reply(w, r, func(ctx context.Context, in *holdRequest) (any, error) {

@@ -44,6 +44,7 @@ func (c *Control) begin(ctx context.Context, failed chan<- error) (end func()) {
 	})
 	return func() {
 		c.leading.Store(0)
+		c.leads.set(false)
 		cancel()
 		job.Wait()
 	}
@@ -69,6 +70,7 @@ func (c *Control) serveTerm(ctx context.Context) error {
 	}
 	c.leading.Store(term)
 	c.readyOnce()
+	c.leads.set(true)
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	jobs.Go(func() { c.runOperations(ctx) })
@@ -247,4 +249,45 @@ func raftFault(op string, err error) error {
 		return because(fault.New(fault.Unavailable, op, "nothing was done: the control log is too busy; retry"), err)
 	}
 	return fault.Wrap(fault.Unavailable, op, err)
+}
+
+// leads tells others in this process whether this node leads. The zero value says that it does not.
+type leads struct {
+	mu    sync.Mutex
+	now   bool
+	moved chan struct{} // closed when now changes; nil while nobody waits
+}
+
+func (l *leads) set(now bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == now {
+		return
+	}
+	if l.now = now; l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+// Leads reports whether this node leads the control room, and returns a channel that is closed when that changes.
+func (c *Control) Leads() (now bool, moved <-chan struct{}) {
+	l := &c.leads
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.moved == nil {
+		l.moved = make(chan struct{})
+	}
+	return l.now, l.moved
+}
+
+// Fresh returns when this node's state was last known to be that of the leader; the zero time before it was.
+func (c *Control) Fresh() time.Time {
+	if c.leading.Load() != 0 {
+		return time.Now()
+	}
+	if r := c.raft.Load(); r != nil {
+		return r.LastContact()
+	}
+	return time.Time{}
 }

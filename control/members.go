@@ -222,6 +222,18 @@ func (c *Control) Join(ctx context.Context, in fleetwire.JoinRequest) (fleetwire
 	return c.welcome(leaf.PEM)
 }
 
+// Admit is Join on any voter: one that does not lead hands the request on to the leader.
+func (c *Control) Admit(ctx context.Context, in fleetwire.JoinRequest) (out fleetwire.JoinAnswer, err error) {
+	leader := c.leader()
+	switch {
+	case c.confirm(ctx) == nil:
+		return c.Join(ctx, in)
+	case c.opt.Fleet == nil || leader == "" || leader == c.opt.NodeID:
+		return out, errNoLeader
+	}
+	return out, c.opt.Fleet.ask(ctx, leader, "admit", in, &out)
+}
+
 func (c *Control) sign(csr []byte, node string) (pki.Leaf, error) {
 	authority, err := c.authority()
 	if err != nil {
@@ -264,15 +276,19 @@ func (c *Control) Renew(ctx context.Context, member string, csr []byte) ([]byte,
 type MemberReport struct {
 	Peer    string            `json:"peer"`             // host:port of its peer listener, as others reach it
 	Gossip  string            `json:"gossip,omitempty"` // host:port, "" if off
+	Origin  string            `json:"origin,omitempty"` // of its control listener, like https://host:port
 	KVEpoch uint64            `json:"kvEpoch,string"`
 	Labels  map[string]string `json:"labels,omitempty"` // all of its own; those of its invite stay
 }
 
 // Report takes over what a member says of itself. Nothing is written if that is known. Errors: NotFound for who is no member, Invalid.
 func (c *Control) Report(ctx context.Context, member string, in MemberReport) error {
-	m := &state.Member{ID: member, Peer: in.Peer, Gossip: in.Gossip, KVEpoch: in.KVEpoch, Labels: in.Labels}
+	m := &state.Member{ID: member, Peer: in.Peer, Gossip: in.Gossip, Origin: in.Origin, KVEpoch: in.KVEpoch, Labels: in.Labels}
 	if err := checkPlace(m.Peer, m.Gossip, m.Labels); err != nil {
 		return err
+	}
+	if in.Origin != "" && !isOrigin(in.Origin) {
+		return badNode("the node's control origin must be https://host:port")
 	}
 	if c.state.Says(m) {
 		return nil
@@ -289,7 +305,16 @@ func (c *Control) Drain(ctx context.Context, by state.Actor, member string, on b
 // that it may be the home of databases, buckets and queues. Errors: NotFound; Conflict for the last member with the role control, for a
 // home of data, and without a fleet.
 func (c *Control) Remove(ctx context.Context, by state.Actor, member string, loseData bool) error {
-	return c.changeFleet(ctx, &state.Command{Kind: state.RemoveMember, Actor: by, Fleet: &state.FleetChange{Member: &state.Member{ID: member}, LoseData: loseData}})
+	cmd := &state.Command{Kind: state.RemoveMember, Actor: by, Fleet: &state.FleetChange{Member: &state.Member{ID: member}, LoseData: loseData}}
+	if v := c.state.JudgeFleet(cmd); v != nil {
+		return fleetRefusal(v)
+	}
+	if c.opt.Fleet != nil {
+		if err := c.RemoveVoter(ctx, member); err != nil {
+			return err
+		}
+	}
+	return c.changeFleet(ctx, cmd)
 }
 
 func memberOf(in *fleetwire.JoinRequest, serial string) *state.Member {
@@ -322,6 +347,12 @@ func checkPlace(peer, gossip string, labels map[string]string) error {
 func isAddress(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	return err == nil && len(s) <= maxAddress && host != "" && port != "" && len(port) <= 5 && strings.Trim(port, "0123456789") == "" && plain(s)
+}
+
+// isOrigin reports whether s is an https origin without a path.
+func isOrigin(s string) bool {
+	host, ok := strings.CutPrefix(s, "https://")
+	return ok && host != "" && len(s) <= maxAddress && plain(s) && !strings.ContainsAny(host, "/?#@")
 }
 
 // plain reports whether s is visible ASCII, fit for a line of output.

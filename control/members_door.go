@@ -18,6 +18,7 @@ func (c *Control) fleetRoom() operator.Room {
 		{Name: "nodes", Method: "GET", Path: "nodes", Whole: true, Serve: c.listMembers},
 		{Name: "invite", Method: "POST", Path: "invites", Body: operator.JSONBody, Changes: true, Whole: true, Serve: c.serveInvite},
 		{Name: "drain", Method: "POST", Path: "nodes/{node}/drain", Body: operator.JSONBody, Changes: true, Whole: true, Serve: c.serveDrain},
+		{Name: "add-control", Method: "POST", Path: "nodes/{node}/vote", Changes: true, Whole: true, Serve: c.serveAddControl},
 		{Name: "remove", Method: "DELETE", Path: "nodes/{node}", Query: []string{"loseData"}, Changes: true, Whole: true, Serve: c.serveRemove},
 	}}
 }
@@ -27,6 +28,9 @@ type memberJSON struct {
 	*plan.Member
 	Joined  string `json:"joined"`
 	Founder bool   `json:"founder,omitempty"`
+	Votes   bool   `json:"votes,omitempty"`  // about the control log
+	Leads   bool   `json:"leads,omitempty"`  // the control room
+	Serves  uint64 `json:"serves,omitempty"` // index of the plan that it last said it serves; 0 if it did not
 }
 
 type inviteJSON struct {
@@ -43,14 +47,28 @@ func (c *Control) listMembers(call *operator.Call) error {
 		Items    []memberJSON `json:"items"`
 		Invites  []inviteJSON `json:"invites"`
 		Warnings []string     `json:"warnings"`
-	}{[]memberJSON{}, []inviteJSON{}, []string{}}
+		Index    uint64       `json:"index"` // of the plan now
+	}{[]memberJSON{}, []inviteJSON{}, []string{}, c.machine.planned.Load()}
 	f := c.state.Fleet()
+	votes, err := c.voters()
+	if err != nil {
+		return err
+	}
+	served := map[string]uint64{}
+	if c.opt.Fleet != nil && c.opt.Fleet.Served != nil {
+		served = c.opt.Fleet.Served()
+	}
 	voters := 0
 	for _, m := range f.Members {
-		out.Items = append(out.Items, memberJSON{plan.MemberOf(m), state.Time(m.JoinedAt), m.ID == f.Founder})
-		if m.Control {
+		one := memberJSON{Member: plan.MemberOf(m), Joined: state.Time(m.JoinedAt), Founder: m.ID == f.Founder, Votes: slices.Contains(votes, m.ID),
+			Leads: m.ID == c.leader(), Serves: served[m.ID]}
+		if one.Votes {
 			voters++
 		}
+		if m.Control && !one.Votes {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("%s has the role control and does not vote yet: edged fleet add-control %s", m.Name, m.Name))
+		}
+		out.Items = append(out.Items, one)
 	}
 	now := time.Now().UnixMilli()
 	for _, i := range f.Invites {
@@ -59,7 +77,7 @@ func (c *Control) listMembers(call *operator.Call) error {
 		}
 	}
 	if voters == 2 || voters == 4 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("%d members have the role control, which bears the loss of no more of them than %d would: have 1, 3 or 5", voters, voters-1))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("%d members vote, which bears the loss of no more of them than %d would: have 1, 3 or 5", voters, voters-1))
 	}
 	return call.JSON(out)
 }
@@ -120,6 +138,20 @@ func (c *Control) serveDrain(call *operator.Call) error {
 		return err
 	}
 	return call.JSON(map[string]any{"id": m.ID, "name": m.Name, "draining": in.Draining})
+}
+
+func (c *Control) serveAddControl(call *operator.Call) error {
+	m, err := c.namedMember(call)
+	if err != nil {
+		return err
+	}
+	if !m.Control {
+		return fault.Newf(fault.Conflict, "control.fleet", "node %s has not the role control: invite a node with it", m.Name)
+	}
+	if err := c.AddVoter(call.Context(), m.ID); err != nil {
+		return err
+	}
+	return call.JSON(map[string]any{"id": m.ID, "name": m.Name, "votes": true})
 }
 
 func (c *Control) serveRemove(call *operator.Call) error {

@@ -77,7 +77,7 @@ func (n *Node) profile() []api.ProfileRow {
 
 // onPlan takes the next plan of the control room into use. It is called by one goroutine at a time.
 func (n *Node) onPlan(d *plan.Delta) {
-	n.usePlan(d)
+	n.takePlan(d)
 	select {
 	case <-n.planned:
 	default:
@@ -85,7 +85,27 @@ func (n *Node) onPlan(d *plan.Delta) {
 	}
 }
 
+// takePlan hands a plan on to the members that follow this one, if it makes the plan itself, and takes it into use as far as the gate lets
+// it through.
+func (n *Node) takePlan(d *plan.Delta) {
+	f := n.fleet
+	if f == nil {
+		n.usePlan(d)
+		return
+	}
+	if n.control != nil {
+		if err := f.server.Publish(f.peers.Epoch(), false, d); err != nil {
+			n.log.Error("the plan is not handed on to other members", "err", err)
+		}
+	} else {
+		n.follower.keys.Note(d)
+	}
+	f.gate.Use(d)
+}
+
 func (n *Node) usePlan(d *plan.Delta) {
+	n.useMembers(d)
+	n.applyData(d)
 	n.versions.apply(d)
 	n.applyConsumers(d)
 	n.applyTriggers(d)
@@ -105,7 +125,7 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 	if !ok {
 		return nil, fault.Newf(fault.Internal, "node.openBlob", "%q is not a digest", sha256)
 	}
-	blob, err := n.control.Artifacts().Open(digest)
+	blob, err := n.artifacts.Open(digest)
 	if err != nil {
 		return nil, err
 	}

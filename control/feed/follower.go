@@ -48,8 +48,9 @@ type Follower struct {
 	saved   time.Time   // when the mark was written
 
 	mu    sync.Mutex
-	fresh time.Time // the plan in use was known to be the newest then
-	index uint64    // that is served
+	moved chan struct{} // closed when index moves; nil while nobody waits
+	fresh time.Time     // the plan in use was known to be the newest then
+	index uint64        // that is served
 	epoch uint64
 }
 
@@ -225,9 +226,33 @@ func (f *Follower) serve(index uint64, fresh time.Time) {
 		return
 	}
 	f.epoch, f.index = f.mark.Epoch, index
+	if f.moved != nil {
+		close(f.moved)
+		f.moved = nil
+	}
 	select {
 	case f.served <- struct{}{}:
 	default: // it is known already
+	}
+}
+
+// Reach returns when the plan in use holds at least the command with this index, or when ctx is done.
+func (f *Follower) Reach(ctx context.Context, index uint64) error {
+	for {
+		f.mu.Lock()
+		if f.moved == nil {
+			f.moved = make(chan struct{})
+		}
+		there, moved := f.index >= index, f.moved
+		f.mu.Unlock()
+		if there {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -151,6 +151,6 @@ func (l look) member(id string) *Member {
 
 // MemberOf returns what everybody in the fleet may know of a member.
 func MemberOf(m *state.Member) *Member {
-	return &Member{ID: m.ID, Name: m.Name, Control: m.Control, Edge: m.Edge, Labels: m.Labels, Peer: m.Peer, Gossip: m.Gossip,
+	return &Member{ID: m.ID, Name: m.Name, Control: m.Control, Edge: m.Edge, Labels: m.Labels, Peer: m.Peer, Gossip: m.Gossip, Origin: m.Origin,
 		KVEpoch: m.KVEpoch, Serial: m.Serial, JoinedAt: m.JoinedAt, Draining: m.Draining}
 }

@@ -151,6 +151,7 @@ type Member struct {
 	Labels   map[string]string `json:"labels,omitempty"`
 	Peer     string            `json:"peer"`              // host:port of its node-to-node listener
 	Gossip   string            `json:"gossip,omitempty"`  // host:port, "" if it takes no part
+	Origin   string            `json:"origin,omitempty"`  // of its control listener, like https://host:port; "" until it told
 	KVEpoch  uint64            `json:"kvEpoch,omitempty"` // of its KV store
 	Serial   string            `json:"serial"`            // of its newest certificate; older ones are good too
 	JoinedAt int64             `json:"joinedAt"`          // Unix ms

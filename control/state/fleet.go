@@ -22,6 +22,7 @@ type Member struct {
 	Granted  map[string]string `json:"granted,omitempty"` // the labels of its invite; the member cannot change them
 	Peer     string            `json:"peer"`              // host:port of its node-to-node listener
 	Gossip   string            `json:"gossip,omitempty"`  // host:port, "" if it takes no part
+	Origin   string            `json:"origin,omitempty"`  // of its control listener, like https://host:port; "" until it told
 	KVEpoch  uint64            `json:"kvEpoch,omitempty"` // of its KV store; another one is another disk
 	Serial   string            `json:"serial"`            // of its newest certificate; older ones are good too, as long as it is a member
 	JoinedAt int64             `json:"joinedAt"`          // Unix ms

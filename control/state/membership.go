@@ -242,8 +242,8 @@ func (m *Member) saying(now *Member) *Member {
 		next.Serial = now.Serial
 		return &next
 	}
-	next.Peer, next.Gossip, next.KVEpoch, next.Labels = now.Peer, now.Gossip, now.KVEpoch, overruled(now.Labels, m.Granted)
-	if next.Peer == m.Peer && next.Gossip == m.Gossip && next.KVEpoch == m.KVEpoch && maps.Equal(next.Labels, m.Labels) {
+	next.Peer, next.Gossip, next.Origin, next.KVEpoch, next.Labels = now.Peer, now.Gossip, now.Origin, now.KVEpoch, overruled(now.Labels, m.Granted)
+	if next.Peer == m.Peer && next.Gossip == m.Gossip && next.Origin == m.Origin && next.KVEpoch == m.KVEpoch && maps.Equal(next.Labels, m.Labels) {
 		return nil
 	}
 	return &next
