@@ -70,9 +70,9 @@ type stream struct {
 	w      io.Writer
 	rc     *http.ResponseController
 	filter *Filter
-	ended  <-chan struct{}
-	at     uint64 // index of the plan that the follower has by now
-	known  bool   // at is one of this epoch and filter
+	ended  <-chan struct{} // of the server when the feed began
+	at     uint64          // index of the plan that the follower has by now
+	known  bool            // at is one of this epoch and filter
 }
 
 // write gives the follower bytes, which it has to take within the stall time.
@@ -102,7 +102,7 @@ func (st *stream) run(ctx context.Context, epoch uint64) error {
 		next := st.s.after(st.at)
 		select {
 		case <-st.ended: // asked after the look: what was found may belong to another epoch
-			return errors.New("the plan began anew")
+			return errAnew
 		default:
 		}
 		if err := st.send(next); err != nil {
@@ -119,7 +119,7 @@ func (st *stream) run(ctx context.Context, epoch uint64) error {
 		case <-next.moved:
 		case <-beat.C:
 		case <-st.ended:
-			return errors.New("the plan began anew")
+			return errAnew
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -148,6 +148,9 @@ func (st *stream) send(next step) error {
 
 func (st *stream) sendWhole() error {
 	snap, err := st.s.snapshot()
+	if err == nil && snap.ended != st.ended {
+		err = errAnew
+	}
 	if err != nil {
 		return err
 	}

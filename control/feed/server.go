@@ -191,6 +191,7 @@ var (
 	errPartial = errors.New("this node has only its own part of the plan")
 	errBehind  = errors.New("this node has an older plan than yours")
 	errCrowd   = errors.New("this node feeds as many as it can")
+	errAnew    = errors.New("the plan of this node began anew") // ends a feed
 )
 
 // begin admits a follower.

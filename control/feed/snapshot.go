@@ -10,6 +10,7 @@ import (
 // snapshot is a whole plan in frames, but for the parts that are filtered. It lives as long as somebody sends it.
 type snapshot struct {
 	index  uint64
+	ended  <-chan struct{} // closed when it no longer leads to what the server has: an index alone may be one of another epoch
 	frames []byte
 	rest   *plan.Delta
 }
@@ -37,13 +38,14 @@ func (s *Server) snapshot() (*snapshot, error) {
 	defer s.snapMu.Unlock()
 	s.mu.Lock()
 	old := s.snap.Value()
-	if old != nil && (old.index == s.plan.Index || s.find(old.index) >= 0) {
+	if old != nil && old.ended == s.ended && (old.index == s.plan.Index || s.find(old.index) >= 0) {
 		s.mu.Unlock()
 		return old, nil
 	}
 	d := s.plan.Delta() // the parts are immutable: they are encoded without the lock
+	ended := s.ended
 	s.mu.Unlock()
-	now := &snapshot{index: d.Index, rest: &plan.Delta{Index: d.Index, Crons: d.Crons, Consumers: d.Consumers}}
+	now := &snapshot{index: d.Index, ended: ended, rest: &plan.Delta{Index: d.Index, Crons: d.Crons, Consumers: d.Consumers}}
 	d.Crons, d.Consumers = plan.Changes[plan.Cron]{}, plan.Changes[plan.Consumer]{}
 	var err error
 	if now.frames, err = appendPieces(appendFrame(nil, frameReset), d); err != nil {
