@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -23,6 +24,7 @@ type machine struct {
 	bundles *bundleQueue // nil on a node that has all that was ever acquired
 
 	applied progress      // last command applied
+	exact   sync.Mutex    // held while a command is applied and planned moves, and while a plan is derived: it is the one at planned
 	planned atomic.Uint64 // last command that may have changed what a node serves
 
 	changed chan struct{} // capacity 1: planned moved
@@ -44,13 +46,17 @@ func (m *machine) Apply(l *raft.Log) any {
 		return err
 	}
 	about := m.audit.about(m.state, c)
+	m.exact.Lock()
 	out := m.state.Apply(c)
+	if out.Plan {
+		m.planned.Store(l.Index)
+	}
+	m.exact.Unlock()
 	m.audit.applied(l.Index, about, c, out)
 	if n := m.metrics.commands[string(c.Kind)]; n != nil {
 		n.Inc()
 	}
 	if out.Plan {
-		m.planned.Store(l.Index)
 		signal(m.changed)
 	}
 	m.applied.set(l.Index)

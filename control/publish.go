@@ -73,8 +73,11 @@ func (c *Control) publish(ctx context.Context) {
 			return
 		case <-c.machine.changed:
 		}
-		index := c.machine.planned.Load() // read first: the plan then holds at least this
-		if d := deriver.Next(index); first || !d.Empty() {
+		c.machine.exact.Lock() // members that change from one voter to another go on at an index: every voter's plan there is the same
+		index := c.machine.planned.Load()
+		d := deriver.Next(index)
+		c.machine.exact.Unlock()
+		if first || !d.Empty() {
 			if !first {
 				faultpoint.Hit("control.plan")
 			}

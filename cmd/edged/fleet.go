@@ -17,11 +17,11 @@ import (
 
 func newFleetCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "fleet", Short: "invite nodes, list them, drain and remove them", Args: cobra.NoArgs, RunE: needSubcommand,
+		Use: "fleet", Short: "invite nodes, list them, give them a vote, drain and remove them", Args: cobra.NoArgs, RunE: needSubcommand,
 		Long: "Look at the fleet and change who is in it. NODE is the ID or the name of a member. The node's own token, or one of an operator\n" +
 			"for every Space of its tenant, is needed; every change leaves an audit record.",
 	}
-	cmd.AddCommand(newFleetInvite(), newFleetNodes(), newFleetDrain(), newFleetRemove())
+	cmd.AddCommand(newFleetInvite(), newFleetNodes(), newFleetAddControl(), newFleetDrain(), newFleetRemove())
 	return cmd
 }
 
@@ -82,6 +82,9 @@ type fleetNode struct {
 	Joined   string            `json:"joined"`
 	Draining bool              `json:"draining"`
 	Founder  bool              `json:"founder"`
+	Votes    bool              `json:"votes"`
+	Leads    bool              `json:"leads"`
+	Serves   uint64            `json:"serves"`
 }
 
 type fleetInvite struct {
@@ -107,6 +110,7 @@ func newFleetNodes() *cobra.Command {
 			Items    []fleetNode   `json:"items"`
 			Invites  []fleetInvite `json:"invites"`
 			Warnings []string      `json:"warnings"`
+			Index    uint64        `json:"index"`
 		}
 		if err := c.Ask(cmd.Context(), client.Call{Method: "GET", Path: "fleet/nodes"}, &fleet); err != nil {
 			return explain(err)
@@ -119,17 +123,24 @@ func newFleetNodes() *cobra.Command {
 			return err
 		}
 		tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "ID\tNAME\tROLES\tPEER\tGOSSIP\tLABELS\tJOINED\tSTATE")
+		fmt.Fprintln(tab, "ID\tNAME\tROLES\tPEER\tGOSSIP\tLABELS\tJOINED\tPLAN\tSTATE")
 		for _, n := range fleet.Items {
 			state := "member"
-			if n.Draining {
-				state = "draining"
+			switch {
+			case n.Leads:
+				state = "leads"
+			case n.Votes:
+				state = "votes"
 			}
-			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Name, rolesOf(n.Control, n.Edge), n.Peer, cmp.Or(n.Gossip, "-"), labelsOf(n.Labels), n.Joined, state)
+			if n.Draining {
+				state += ", draining"
+			}
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Name, rolesOf(n.Control, n.Edge), n.Peer, cmp.Or(n.Gossip, "-"), labelsOf(n.Labels), n.Joined,
+				planOf(n, fleet.Index), state)
 		}
 		for _, i := range fleet.Invites {
 			if i.UsedBy == "" {
-				fmt.Fprintf(tab, "%s\t-\t%s\t-\t-\t%s\t-\tinvited until %s\n", i.ID, rolesOf(i.Control, i.Edge), labelsOf(i.Labels), i.Expires)
+				fmt.Fprintf(tab, "%s\t-\t%s\t-\t-\t%s\t-\t-\tinvited until %s\n", i.ID, rolesOf(i.Control, i.Edge), labelsOf(i.Labels), i.Expires)
 			}
 		}
 		if err := tab.Flush(); err != nil {
@@ -152,6 +163,19 @@ func rolesOf(control, edge bool) string {
 		roles = append(roles, "edge")
 	}
 	return strings.Join(roles, ",")
+}
+
+// planOf says how far the plan is that a member serves. Voters make it themselves and report to nobody.
+func planOf(n fleetNode, index uint64) string {
+	switch {
+	case n.Votes:
+		return "own"
+	case n.Serves == 0:
+		return "not heard of"
+	case n.Serves >= index:
+		return "current"
+	}
+	return fmt.Sprintf("%d of %d", n.Serves, index)
 }
 
 func labelsOf(labels map[string]string) string {
@@ -192,6 +216,27 @@ func newFleetDrain() *cobra.Command {
 			return t.say(cmd, m, "%s (%s) is in service", m.ID, m.Name)
 		}
 		return t.say(cmd, m, "%s (%s) drains", m.ID, m.Name)
+	}
+	return cmd
+}
+
+func newFleetAddControl() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{Use: "add-control NODE", Short: "give a member with the role control a vote about the control log", Args: cobra.ExactArgs(1),
+		Long: "Make a member that was invited with the role control one of the voters, once it has the whole control log. Have 1, 3 or 5: with 3 the\n" +
+			"fleet bears the loss of one, with 5 of two. It is repeated when it was interrupted. `edged fleet remove` takes the vote away."}
+	t.flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.connect(cmd)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		var m fleetChanged
+		if err := c.Ask(cmd.Context(), client.Call{Method: "POST", Path: "fleet/nodes/" + url.PathEscape(args[0]) + "/vote"}, &m); err != nil {
+			return explain(err)
+		}
+		return t.say(cmd, m, "%s (%s) votes", m.ID, m.Name)
 	}
 	return cmd
 }

@@ -20,6 +20,7 @@ func Merge(ds ...*Delta) *Delta {
 	merge(ds, &out.Crons, func(d *Delta) *Changes[Cron] { return &d.Crons })
 	merge(ds, &out.Consumers, func(d *Delta) *Changes[Consumer] { return &d.Consumers })
 	merge(ds, &out.Data, func(d *Delta) *Changes[Data] { return &d.Data })
+	merge(ds, &out.Members, func(d *Delta) *Changes[Member] { return &d.Members })
 	return out
 }
 
@@ -54,6 +55,7 @@ func (p *Plan) To(next *Plan) *Delta {
 	differ(p.Crons, next.Crons, &d.Crons)
 	differ(p.Consumers, next.Consumers, &d.Consumers)
 	differ(p.Data, next.Data, &d.Data)
+	differ(p.Members, next.Members, &d.Members)
 	return d
 }
 
@@ -78,7 +80,7 @@ func (d *Delta) Cut(most int) (pieces []*Delta) {
 		piece := &Delta{Index: d.Index}
 		left := cut(&rest.Hosts, &piece.Hosts, most) + cut(&rest.Workers, &piece.Workers, most) + cut(&rest.Versions, &piece.Versions, most) +
 			cut(&rest.Bundles, &piece.Bundles, most) + cut(&rest.Crons, &piece.Crons, most) + cut(&rest.Consumers, &piece.Consumers, most) +
-			cut(&rest.Data, &piece.Data, most)
+			cut(&rest.Data, &piece.Data, most) + cut(&rest.Members, &piece.Members, most)
 		pieces = append(pieces, piece)
 		if left == 0 {
 			return pieces
@@ -98,7 +100,7 @@ func cut[T any](from, to *Changes[T], most int) (left int) {
 // Check returns an error unless d, which another node sent, can be applied: every part is there and has an id.
 func (d *Delta) Check() error {
 	for _, err := range []error{check("host", &d.Hosts), check("worker", &d.Workers), check("version", &d.Versions), check("bundle", &d.Bundles),
-		check("cron", &d.Crons), check("consumer", &d.Consumers), check("data", &d.Data)} {
+		check("cron", &d.Crons), check("consumer", &d.Consumers), check("data", &d.Data), check("member", &d.Members)} {
 		if err != nil {
 			return err
 		}
