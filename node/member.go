@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,6 +71,15 @@ func (n *Node) found(f *fleet) error {
 	stop()
 	<-ended
 	return errors.Join(err, c.Close())
+}
+
+// waitsForVote tells whether this node joined with the role control and the voters have not made it one of them.
+func (n *Node) waitsForVote() bool {
+	if n.fleet == nil || n.control == nil || !n.fleet.joined {
+		return false
+	}
+	voters, err := n.control.Voters()
+	return err == nil && !slices.Contains(voters, n.id)
 }
 
 // admit takes a node into the fleet, renew keeps one in it; both are calls of the peer listener that may come before the room is open.

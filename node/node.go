@@ -318,17 +318,41 @@ func (n *Node) Run(ctx context.Context) error {
 // controlPatience is how long a start waits for the control room before the node says that it is there without it.
 const controlPatience = 20 * time.Second
 
+// feedPatience is the same on a member that follows the plan of others: it may be cut off for long.
+const feedPatience = 2 * time.Second
+
+// awaitPlan waits until the node serves its plan, or until that may take long; false if ctx is done.
+func (n *Node) awaitPlan(ctx context.Context) bool {
+	most := controlPatience
+	if n.follower != nil {
+		most = feedPatience
+	}
+	patience, look := time.NewTimer(most), time.NewTicker(100*time.Millisecond)
+	defer patience.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-n.planned:
+			return true
+		case <-look.C:
+			if !n.waitsForVote() {
+				continue
+			}
+			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before: edged fleet add-control " + n.id)
+		case <-patience.C:
+			n.log.Warn("no newer plan came; serving the last plan without it")
+		}
+		return true
+	}
+}
+
 // announce says that the node is there once it serves its plan, and takes that back when it stops: the first step of a
 // drain is that /readyz turns 503.
 func (n *Node) announce(ctx context.Context) error {
-	patience := time.NewTimer(controlPatience)
-	defer patience.Stop()
-	select {
-	case <-ctx.Done():
+	if !n.awaitPlan(ctx) {
 		return nil
-	case <-n.planned:
-	case <-patience.C:
-		n.log.Warn("the control room is not ready; serving the last plan without it")
 	}
 	if err := n.info.write(n.opt.DataDir); err != nil {
 		return err
