@@ -45,8 +45,8 @@ func TestSuite(t *testing.T) {
 	lines := readSuite(t)
 	all := integration.GetIntTests()
 	used := make([]bool, len(lines))
-	var parallel, alone []string
-	left := 0
+	var parallel []string
+	alone, left := 0, 0
 	for name := range all {
 		found := -1
 		for i, l := range lines {
@@ -66,9 +66,7 @@ func TestSuite(t *testing.T) {
 		switch lines[found].verb {
 		case "run":
 			parallel = append(parallel, name)
-		case "alone":
-			alone = append(alone, name)
-		default:
+		case "skip":
 			left++
 		}
 	}
@@ -77,8 +75,11 @@ func TestSuite(t *testing.T) {
 			t.Errorf("testdata/suite.txt: %q explains nothing", l.pattern)
 		}
 	}
-	for _, name := range alone {
-		t.Run(name, func(t *testing.T) { runOne(t, all[name]) })
+	for _, l := range lines {
+		if l.verb == "alone" {
+			t.Run(l.pattern, func(t *testing.T) { runOne(t, all[l.pattern]) })
+			alone++
+		}
 	}
 	for _, name := range parallel {
 		t.Run(name, func(t *testing.T) {
@@ -86,10 +87,10 @@ func TestSuite(t *testing.T) {
 			runOne(t, all[name])
 		})
 	}
-	t.Logf("%d tests run, %d left out", len(parallel)+len(alone), left)
+	t.Logf("%d tests run, %d left out", len(parallel)+alone, left)
 }
 
-// runOne runs a test of the suite; one that skips itself says nothing about the front.
+// runOne runs a test of the suite.
 func runOne(t *testing.T, test integration.IntTest) {
 	if err := test(world.conf); err != nil {
 		t.Error(err)
