@@ -453,6 +453,7 @@ func TestLengths(t *testing.T) {
 		{"document", "POST", "?delete", maxDocumentBytes + 1, "EntityTooLarge"},
 		{"document of an object", "PUT", "/k?tagging", maxDocumentBytes + 1, "EntityTooLarge"},
 		{"body of any length", "PUT", "/k", -1, "MissingContentLength"},
+		{"document of any length", "POST", "?delete", -1, "MissingContentLength"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // the library waits a second for bodies that it drains
