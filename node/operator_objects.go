@@ -32,7 +32,7 @@ func (n *Node) objectsRoom() operator.Room {
 		route("get", "GET", "object", objectGet, "key", "if-match", "if-none-match", "offset", "length"),
 		body(route("put", "PUT", "object", objectPut, "key", "content-type", "if-match", "if-none-match"), operator.RawBody, objects.MaxPutBytes),
 		route("delete", "DELETE", "object", objectDelete, "key"),
-		route("list", "GET", "objects", objectList, "prefix", "delimiter", "limit", "cursor"),
+		route("list", "GET", "objects", objectList, "prefix", "delimiter", "limit", "cursor", "after"),
 		route("upload.create", "POST", "uploads", uploadCreate, "key", "content-type"),
 		body(route("upload.part", "PUT", "part", uploadPart, "key", "upload", "number"), operator.RawBody, objects.MaxObjectBytes),
 		body(route("upload.complete", "POST", "complete", uploadComplete, "key", "upload"), operator.JSONBody, 4<<20),
@@ -127,7 +127,8 @@ func objectList(c *operator.Call, b *objects.Bucket) error {
 	if err != nil {
 		return err
 	}
-	page, err := b.List(c.Context(), objects.ListOptions{Prefix: c.Query.Get("prefix"), Delimiter: c.Query.Get("delimiter"), Limit: limit, Cursor: c.Query.Get("cursor")})
+	page, err := b.List(c.Context(), objects.ListOptions{Prefix: c.Query.Get("prefix"), Delimiter: c.Query.Get("delimiter"), Limit: limit,
+		Cursor: c.Query.Get("cursor"), After: c.Query.Get("after")})
 	if err != nil {
 		return err
 	}

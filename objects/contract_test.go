@@ -253,7 +253,8 @@ func TestBounds(t *testing.T) {
 	wantName(t, "content type", err, "")
 	_, err = b.Put(ctx, "k", strings.NewReader(""), PutOptions{IfMatch: "x", IfNoneMatch: true})
 	wantName(t, "two conditions", err, "invalid")
-	for _, opt := range []ListOptions{{Limit: 1001}, {Limit: -1}, {Prefix: strings.Repeat("p", 980)}, {Delimiter: strings.Repeat("é", 17)}} {
+	for _, opt := range []ListOptions{{Limit: 1001}, {Limit: -1}, {Prefix: strings.Repeat("p", 980)}, {Delimiter: strings.Repeat("é", 17)},
+		{After: strings.Repeat("a", 980)}, {After: "\xff"}, {After: "a", Cursor: "c"}} {
 		_, err = b.List(ctx, opt)
 		wantName(t, "list", err, "invalid")
 	}

@@ -17,6 +17,7 @@ type ListOptions struct {
 	Delimiter string // up to 16 code points; "" means none
 	Limit     int    // 1 to 1000, 0 means 100
 	Cursor    string // from a page with the same prefix and delimiter, "" begins
+	After     string // without a cursor: only entries, keys and prefixes, that follow this in the order; "" means all
 }
 
 // Page is one page of a listing, in the order of the keys' UTF-8 bytes.
@@ -44,7 +45,7 @@ func (b *Bucket) List(ctx context.Context, opt ListOptions) (page Page, err erro
 		return Page{}, err
 	}
 	l := listing{b.uid, opt.Prefix, opt.Delimiter}
-	var after place
+	after := opt.after()
 	if opt.Cursor != "" {
 		if after, err = b.s.cursors.open(l, opt.Cursor); err != nil {
 			return Page{}, err
@@ -69,8 +70,25 @@ func (o *ListOptions) check(op string) error {
 		return fault.New(fault.Invalid, op, "a limit is 1 to 1000")
 	case len(o.Prefix) > MaxKeyBytes || !utf8.ValidString(o.Prefix):
 		return fault.New(fault.Invalid, op, "a prefix has up to 979 bytes of UTF-8")
+	case o.After != "" && o.Cursor != "":
+		return fault.New(fault.Invalid, op, "a listing continues behind a cursor or begins behind a key, not both")
+	case len(o.After) > MaxKeyBytes || !utf8.ValidString(o.After):
+		return fault.New(fault.Invalid, op, "a listing begins behind up to 979 bytes of UTF-8")
 	}
 	return checkChars(op, "a delimiter", o.Delimiter, MaxDelimiterChars)
+}
+
+// after returns the place behind After. A prefix that After begins with does not follow it, so neither do the keys it stands for.
+func (o *ListOptions) after() place {
+	if o.After == "" {
+		return place{}
+	}
+	if rest, ok := strings.CutPrefix(o.After, o.Prefix); ok && o.Delimiter != "" {
+		if n := strings.Index(rest, o.Delimiter); n >= 0 {
+			return place{afterPrefix, o.After[:len(o.Prefix)+n+len(o.Delimiter)]}
+		}
+	}
+	return place{afterKey, o.After}
 }
 
 // walk collects a page.

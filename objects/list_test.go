@@ -59,8 +59,8 @@ func entriesOf(p Page) (entries []string) {
 	return entries
 }
 
-// objects §3.3: random keys, prefixes, delimiters and page sizes list what a naive reading of the rules lists, each entry once,
-// with restarts between pages.
+// objects §3.3: random keys, prefixes, delimiters, page sizes and places to begin behind list what a naive reading of the rules
+// lists, each entry once, with restarts between pages.
 func TestListModel(t *testing.T) {
 	w := newWorld(t, nil)
 	rng := testkit.Rand(t)
@@ -83,6 +83,8 @@ func TestListModel(t *testing.T) {
 	w.putHeads(keys...)
 	for range 300 {
 		opt := ListOptions{Prefix: word(3), Delimiter: []string{"", "/", "//", "é", "a/", "-"}[rng.IntN(6)], Limit: 1 + rng.IntN(30)}
+		after := word(8) // mostly no key, and as often as not outside of the prefix
+		opt.After = after
 		var got []string
 		for first := true; first || opt.Cursor != ""; first = false {
 			p := w.list(opt)
@@ -90,13 +92,17 @@ func TestListModel(t *testing.T) {
 				t.Fatalf("%+v: page %+v", opt, p)
 			}
 			got = append(got, entriesOf(p)...)
-			opt.Cursor = p.Cursor
+			opt.Cursor, opt.After = p.Cursor, ""
 			if rng.IntN(200) == 0 {
 				w.restart()
 			}
 		}
-		if want := modelList(keys, opt.Prefix, opt.Delimiter); !slices.Equal(got, want) {
-			t.Fatalf("%+v: got %q, want %q", opt, got, want)
+		want := slices.DeleteFunc(modelList(keys, opt.Prefix, opt.Delimiter), func(entry string) bool {
+			_, text, _ := strings.Cut(entry, " ")
+			return after != "" && text <= after
+		})
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v behind %q: got %q, want %q", opt, after, got, want)
 		}
 	}
 }

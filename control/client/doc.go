@@ -9,7 +9,7 @@
 //	artifacts.go   Upload
 //	tokens.go      operators' calls about tokens
 //	operators.go   operators' other calls: audit, rotation of the node key, backup
-//	operate.go     operators' calls of any room: Ask, Fetch, Send
+//	operate.go     operators' calls of any room: Ask, Fetch, Open, Send
 //	problem.go     Problem, OperationError: what the node refused
 //
 // Invariants: a credential goes to the configured origin and nowhere else, so no redirect is followed and a discovery

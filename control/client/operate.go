@@ -60,6 +60,12 @@ func (c *Client) Fetch(ctx context.Context, in Call, w io.Writer) error {
 	return c.transfer(ctx, in, nil, 0, "", w, -1)
 }
 
+// Open makes a call and returns the bytes it is answered with as they arrive; the caller closes them. A read that fails says that they
+// are not whole. ctx bounds the call and the reading.
+func (c *Client) Open(ctx context.Context, in Call) (io.ReadCloser, error) {
+	return c.begin(ctx, in, nil, 0, "")
+}
+
 // Send makes a call with size bytes of body, -1 if that is not known. It is not repeated.
 func (c *Client) Send(ctx context.Context, in Call, body io.Reader, size int64) error {
 	return c.transfer(ctx, in, body, size, "application/octet-stream", io.Discard, maxDocument)
@@ -77,8 +83,30 @@ func (c *Client) SendFor(ctx context.Context, in Call, body io.Reader, size int6
 	return nil
 }
 
-// transfer makes one attempt at a call; limit bounds the answer, -1 does not.
+// transfer makes one attempt at a call and writes its answer to w; limit bounds the answer, -1 does not.
 func (c *Client) transfer(ctx context.Context, in Call, body io.Reader, size int64, mediaType string, w io.Writer, limit int64) error {
+	op := "client." + in.Method
+	answer, err := c.begin(ctx, in, body, size, mediaType)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	src := io.Reader(answer)
+	if limit >= 0 {
+		src = io.LimitReader(src, limit+1)
+	}
+	n, err := io.Copy(w, src)
+	if err != nil {
+		return lost(ctx, op, err)
+	}
+	if limit >= 0 && n > limit {
+		return fault.Newf(fault.TooLarge, op, "the answer has more than %d bytes", limit)
+	}
+	return nil
+}
+
+// begin makes one attempt at a call and returns its answer once it has begun, if it is none of refusal.
+func (c *Client) begin(ctx context.Context, in Call, body io.Reader, size int64, mediaType string) (io.ReadCloser, error) {
 	op := "client." + in.Method
 	target := c.origin + "/operator/v1/" + in.Path
 	if len(in.Query) > 0 {
@@ -86,7 +114,7 @@ func (c *Client) transfer(ctx context.Context, in Call, body io.Reader, size int
 	}
 	req, err := http.NewRequestWithContext(ctx, in.Method, target, body)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, op, err)
+		return nil, fault.Wrap(fault.Invalid, op, err)
 	}
 	if body != nil {
 		req.ContentLength = size
@@ -99,26 +127,15 @@ func (c *Client) transfer(ctx context.Context, in Call, body io.Reader, size int
 	req.Header.Set("User-Agent", "edged")
 	res, err := c.patient.Do(req)
 	if err != nil {
-		return lost(ctx, op, err)
+		return nil, lost(ctx, op, err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return res.Body, nil
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-		if err != nil {
-			return lost(ctx, op, err)
-		}
-		return refusal(op, res, text)
-	}
-	src := io.Reader(res.Body)
-	if limit >= 0 {
-		src = io.LimitReader(src, limit+1)
-	}
-	n, err := io.Copy(w, src)
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err != nil {
-		return lost(ctx, op, err)
+		return nil, lost(ctx, op, err)
 	}
-	if limit >= 0 && n > limit {
-		return fault.Newf(fault.TooLarge, op, "the answer has more than %d bytes", limit)
-	}
-	return nil
+	return nil, refusal(op, res, text)
 }
