@@ -28,6 +28,24 @@ func OpenKeys(dataDir string) (*Keys, error) {
 // Secrets is Control's.
 func (k *Keys) Secrets(v *plan.Version) (map[string]string, error) { return k.secrets.ofVersion(v) }
 
+// Lacks reports whether a secret of a version in d is sealed with a key that this node does not have.
+func (k *Keys) Lacks(d *plan.Delta) bool { return k.secrets.lacks(d) }
+
+// Lacks is Keys'.
+func (c *Control) Lacks(d *plan.Delta) bool { return c.secrets.lacks(d) }
+
+func (s *secrets) lacks(d *plan.Delta) bool {
+	have := s.ring.IDs()
+	for _, v := range d.Versions.Put {
+		for _, box := range v.Secrets {
+			if !slices.Contains(have, seal.Box(box).KeyID()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Note takes over what a delta changes in the plan.
 func (k *Keys) Note(d *plan.Delta) {
 	k.mu.Lock()

@@ -185,6 +185,14 @@ func (n *Node) report(ctx context.Context) error {
 	return err
 }
 
+// lacks reports whether the plan has secrets that this member's keys do not open.
+func (n *Node) lacks(d *plan.Delta) bool {
+	if n.control != nil {
+		return n.control.Lacks(d)
+	}
+	return n.follower.keys.Lacks(d)
+}
+
 // takeKeys gets the keys of secrets from a voter.
 func (n *Node) takeKeys(ctx context.Context) error {
 	if n.control != nil && n.control.Leader() == n.id {

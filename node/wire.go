@@ -100,6 +100,11 @@ func (n *Node) takePlan(d *plan.Delta) {
 	} else {
 		n.follower.keys.Note(d)
 	}
+	if n.lacks(d) {
+		if err := n.takeKeys(context.Background()); err != nil { // bounded; membership tries again
+			n.log.Warn("secrets of the plan are sealed with a key that this member has not got yet", "err", err)
+		}
+	}
 	f.gate.Use(d)
 }
 

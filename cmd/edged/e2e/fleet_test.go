@@ -188,7 +188,18 @@ func TestFleet(t *testing.T) {
 	f.everywhere(url, "two", b, c, d)
 	f.everywhere(url+"/color", "blue", b, c, d)
 
+	// A new key of secrets reaches the members with what is sealed with it.
+	secret := write(t, map[string]string{"worker.toml": "name = \"keeps\"\nmain = \"w.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n[secrets]\nrequired = [\"WORD\"]\n",
+		"w.js": `export default { fetch(request, env) { return new Response(env.WORD); } }`, "secrets.toml": "WORD = \"hush\"\n"})
+	kept := c.deploy(secret, "--token-file", f.token, "--secrets-file", filepath.Join(secret, "secrets.toml"))
+	f.everywhere(kept, "hush", b, c, d)
+	f.edged(c, "secrets", "rotate")
+	d.kill()
+	d = member(t, d.dir, "--role", "edge")
+	f.everywhere(kept, "hush", b, c, d)
+
 	a = member(t, dir)
+	f.everywhere(kept, "hush", a)
 	f.everywhere(url, "two", a)
 	f.everywhere(url+"/color", "blue", a)
 	f.everywhere(url+"/sql", "rows", a)
