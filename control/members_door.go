@@ -62,6 +62,9 @@ func (c *Control) listMembers(call *operator.Call) error {
 	for _, m := range f.Members {
 		one := memberJSON{Member: plan.MemberOf(m), Joined: state.Time(m.JoinedAt), Founder: m.ID == f.Founder, Votes: slices.Contains(votes, m.ID),
 			Leads: m.ID == c.leader(), Serves: served[m.ID]}
+		if m.ID == c.opt.NodeID {
+			one.Serves = c.plans.at()
+		}
 		if one.Votes {
 			voters++
 		}

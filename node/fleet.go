@@ -42,6 +42,7 @@ type fleet struct {
 	server  *feed.Server
 	metrics *feed.Metrics
 	fetcher *feed.Fetcher
+	reports *feed.Reporter // of a voter; a follower has its own
 	gate    *feed.Gate
 	began   time.Time
 	joined  bool               // others founded the fleet

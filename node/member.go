@@ -127,6 +127,9 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	parts.Push(life.Part{Name: "peer listener", Run: func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) }})
 	parts.Push(life.Part{Name: "cut-off gate", Run: f.gate.Run})
 	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
+	if n.control != nil {
+		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
+	}
 }
 
 const tellEvery = time.Minute

@@ -96,6 +96,14 @@ type fleetInvite struct {
 	UsedBy  string            `json:"usedBy,omitempty"`
 }
 
+// fleetNodes is the answer to "who is in the fleet"; Index is the plan's now.
+type fleetNodes struct {
+	Items    []fleetNode   `json:"items"`
+	Invites  []fleetInvite `json:"invites"`
+	Warnings []string      `json:"warnings"`
+	Index    uint64        `json:"index"`
+}
+
 func newFleetNodes() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{Use: "nodes", Short: "list the members of the fleet, and the invites that are good", Args: cobra.NoArgs}
@@ -106,12 +114,7 @@ func newFleetNodes() *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		var fleet struct {
-			Items    []fleetNode   `json:"items"`
-			Invites  []fleetInvite `json:"invites"`
-			Warnings []string      `json:"warnings"`
-			Index    uint64        `json:"index"`
-		}
+		var fleet fleetNodes
 		if err := c.Ask(cmd.Context(), client.Call{Method: "GET", Path: "fleet/nodes"}, &fleet); err != nil {
 			return explain(err)
 		}
@@ -165,11 +168,9 @@ func rolesOf(control, edge bool) string {
 	return strings.Join(roles, ",")
 }
 
-// planOf says how far the plan is that a member serves. Voters make it themselves and report to nobody.
+// planOf says how far the plan is that a member serves.
 func planOf(n fleetNode, index uint64) string {
 	switch {
-	case n.Votes:
-		return "own"
 	case n.Serves == 0:
 		return "not heard of"
 	case n.Serves >= index:

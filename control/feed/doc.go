@@ -10,7 +10,7 @@
 //	inbox.go     what a session has read and the follower has not yet taken
 //	needs.go     which files the plan needs here
 //	fetch.go     Fetcher: files by digest from any member
-//	report.go    tells the voters what is served
+//	report.go    Reporter: tells the voters what is served
 //	gate.go      Gate: what may be revoked is withheld by a node that is cut off
 //	metrics.go   Metrics
 //

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"edged/control/artifact"
+	"edged/control/plan"
 	"edged/internal/fault"
 )
 
@@ -190,4 +192,43 @@ func (r *relayed) open(m Upstream) error {
 		return fmt.Errorf("it answered %d", resp.StatusCode)
 	}
 	return nil
+}
+
+// Deployed returns when the files of all that d deploys are in the store; d is what s published last, and nobody publishes to s meanwhile.
+// It tries them all and returns the first failure.
+func (f *Fetcher) Deployed(ctx context.Context, s *Server, d *plan.Delta) error {
+	var missing []file
+	for uid := range touchedWorkers(d) {
+		for _, file := range filesOf(s.plan, uid) {
+			if !f.opt.Files.Has(file.digest, file.size) {
+				missing = append(missing, file)
+			}
+		}
+	}
+	return f.all(ctx, "", missing)
+}
+
+// all fetches files, the member first before others; it tries all and returns the first failure.
+func (f *Fetcher) all(ctx context.Context, first string, files []file) error {
+	var (
+		jobs  sync.WaitGroup
+		mu    sync.Mutex
+		fault error
+	)
+	places := make(chan struct{}, fetchAtOnce)
+	for _, file := range files {
+		places <- struct{}{} // freed by a fetch, which ends: no member may be silent for long
+		jobs.Go(func() {
+			defer func() { <-places }()
+			if err := f.Fetch(ctx, first, file.digest, file.size); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if fault == nil {
+					fault = err
+				}
+			}
+		})
+	}
+	jobs.Wait()
+	return fault
 }

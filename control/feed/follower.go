@@ -38,7 +38,7 @@ type Follower struct {
 	inbox    inbox
 	received position                 // the session's: what is used, or in the inbox, or pending
 	upstream atomic.Pointer[Upstream] // followed last
-	served   chan struct{}            // capacity 1: the index that is served moved
+	reports  *Reporter
 
 	needs   needs       // Run's, like all up to mu
 	target  *plan.Plan  // all that was taken from the inbox
@@ -66,7 +66,7 @@ func NewFollower(opt FollowerOptions) (*Follower, error) {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(nil)
 	}
-	f := &Follower{opt: opt, served: make(chan struct{}, 1)}
+	f := &Follower{opt: opt, reports: NewReporter(opt.Client, opt.Upstreams, opt.Log)}
 	f.inbox.init()
 	f.needs.init(opt.Files)
 	var err, merr error
@@ -78,6 +78,7 @@ func NewFollower(opt FollowerOptions) (*Follower, error) {
 	}
 	f.received = position{epoch: f.mark.Epoch, index: f.target.Index, partial: f.mark.Partial}
 	f.epoch, f.index, f.fresh = f.mark.Epoch, f.target.Index, f.mark.Fresh
+	f.reports.Serves(f.epoch, f.index)
 	all := f.target.Delta()
 	f.needs.update(f.target, all)
 	if len(f.needs.missing()) > 0 {
@@ -103,7 +104,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	jobs.Go(func() { f.follow(ctx) })
-	jobs.Go(func() { f.report(ctx) })
+	jobs.Go(func() { f.reports.Run(ctx) })
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for failed := 0; ; {
@@ -154,7 +155,11 @@ func (f *Follower) take(a arrival) {
 // served all the same: the node is then only worse off after a restart without upstream.
 func (f *Follower) settle(ctx context.Context) error {
 	if d := f.pending; d != nil {
-		if err := f.fetch(ctx, f.needs.missing()); err != nil {
+		first := ""
+		if u := f.upstream.Load(); u != nil {
+			first = u.Member
+		}
+		if err := f.opt.Fetcher.all(ctx, first, f.needs.missing()); err != nil {
 			return err
 		}
 		if err := f.opt.Store.SaveMarked(d, f.target, f.mark); err != nil {
@@ -186,35 +191,6 @@ func (f *Follower) settle(ctx context.Context) error {
 	return nil
 }
 
-// fetch brings files here; it tries all and returns the first failure.
-func (f *Follower) fetch(ctx context.Context, files []file) error {
-	first := ""
-	if u := f.upstream.Load(); u != nil {
-		first = u.Member
-	}
-	var (
-		jobs  sync.WaitGroup
-		mu    sync.Mutex
-		fault error
-	)
-	places := make(chan struct{}, fetchAtOnce)
-	for _, file := range files {
-		places <- struct{}{} // freed by a fetch, which ends: no member may be silent for long
-		jobs.Go(func() {
-			defer func() { <-places }()
-			if err := f.opt.Fetcher.Fetch(ctx, first, file.digest, file.size); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if fault == nil {
-					fault = err
-				}
-			}
-		})
-	}
-	jobs.Wait()
-	return fault
-}
-
 // serve notes what is served.
 func (f *Follower) serve(index uint64, fresh time.Time) {
 	f.mu.Lock()
@@ -230,10 +206,7 @@ func (f *Follower) serve(index uint64, fresh time.Time) {
 		close(f.moved)
 		f.moved = nil
 	}
-	select {
-	case f.served <- struct{}{}:
-	default: // it is known already
-	}
+	f.reports.Serves(f.epoch, f.index)
 }
 
 // Reach returns when the plan in use holds at least the command with this index, or when ctx is done.

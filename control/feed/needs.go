@@ -26,17 +26,7 @@ func (n *needs) init(files *artifact.Store) {
 
 // update pins what the workers that d touches need in p, the plan after d.
 func (n *needs) update(p *plan.Plan, d *plan.Delta) {
-	touched := map[string]struct{}{}
-	for _, w := range d.Workers.Put {
-		touched[w.UID] = struct{}{}
-	}
-	for _, uid := range d.Workers.Gone {
-		touched[uid] = struct{}{}
-	}
-	for _, v := range d.Versions.Put {
-		touched[v.Worker] = struct{}{}
-	}
-	for uid := range touched {
+	for uid := range touchedWorkers(d) {
 		n.touched[uid] = struct{}{}
 		n.old = append(n.old, n.byWorker[uid]...)
 		delete(n.byWorker, uid)
@@ -74,6 +64,21 @@ func (n *needs) settled() (err error) {
 	clear(n.touched)
 	n.old = nil
 	return err
+}
+
+// touchedWorkers are the workers that may need other files after d.
+func touchedWorkers(d *plan.Delta) map[string]struct{} {
+	touched := map[string]struct{}{}
+	for _, w := range d.Workers.Put {
+		touched[w.UID] = struct{}{}
+	}
+	for _, uid := range d.Workers.Gone {
+		touched[uid] = struct{}{}
+	}
+	for _, v := range d.Versions.Put {
+		touched[v.Worker] = struct{}{}
+	}
+	return touched
 }
 
 func filesOf(p *plan.Plan, worker string) (out []file) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -17,21 +18,50 @@ const (
 	reportTo   = 7                      // voters at most
 )
 
-// report tells every voter which index is served, when that moves and every now and then: whoever leads knows it, and a report that did
-// not arrive is made up for by the next.
-func (f *Follower) report(ctx context.Context) {
+// Reporter tells the voters which index of the plan this member serves. Safe for concurrent use; Run is called once.
+type Reporter struct {
+	client  *http.Client
+	members func() []Upstream // the others; the voters among them are told
+	log     *slog.Logger
+	moved   chan struct{} // capacity 1: there is something new to tell
+
+	mu  sync.Mutex
+	now report
+}
+
+// NewReporter makes a reporter, which tells nothing before Serves was called.
+func NewReporter(client *http.Client, members func() []Upstream, log *slog.Logger) *Reporter {
+	return &Reporter{client: client, members: members, log: log, moved: make(chan struct{}, 1)}
+}
+
+// Serves notes what is served from now on.
+func (r *Reporter) Serves(epoch, index uint64) {
+	r.mu.Lock()
+	r.now = report{Epoch: epoch, Index: index}
+	r.mu.Unlock()
+	if epoch == 0 {
+		return // nothing is served yet
+	}
+	select {
+	case r.moved <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// Run tells it when it moves, and again once in a while, until ctx is done.
+func (r *Reporter) Run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(reportEvery/2 + rand.N(reportEvery/2))
 		select {
-		case <-f.served:
+		case <-r.moved:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
-			return
+			return context.Cause(ctx)
 		}
-		f.reportOnce(ctx)
+		r.once(ctx)
 		gap := time.NewTimer(reportGap)
 		select {
 		case <-gap.C:
@@ -41,16 +71,16 @@ func (f *Follower) report(ctx context.Context) {
 	}
 }
 
-func (f *Follower) reportOnce(ctx context.Context) {
-	f.mu.Lock()
-	now := report{Epoch: f.epoch, Index: f.index}
-	f.mu.Unlock()
+func (r *Reporter) once(ctx context.Context) {
+	r.mu.Lock()
+	now := r.now
+	r.mu.Unlock()
 	if now.Epoch == 0 {
 		return
 	}
 	body, err := json.Marshal(now)
 	if err != nil {
-		f.opt.Log.Error("report is not encoded", "err", err)
+		r.log.Error("report is not encoded", "err", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
@@ -58,26 +88,26 @@ func (f *Follower) reportOnce(ctx context.Context) {
 	var posts sync.WaitGroup
 	defer posts.Wait()
 	sent := 0
-	for _, u := range f.opt.Upstreams() {
+	for _, u := range r.members() {
 		if !u.Voter || sent == reportTo {
 			continue
 		}
 		sent++
 		posts.Go(func() {
-			if err := f.post(ctx, u, body); err != nil {
-				f.opt.Log.Debug("report did not arrive", "member", u.Member, "err", err)
+			if err := r.post(ctx, u, body); err != nil {
+				r.log.Debug("report did not arrive", "member", u.Member, "err", err)
 			}
 		})
 	}
 }
 
-func (f *Follower) post(ctx context.Context, u Upstream, body []byte) error {
+func (r *Reporter) post(ctx context.Context, u Upstream, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.URL+pathServing, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := f.opt.Client.Do(req)
+	resp, err := r.client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -208,8 +208,14 @@ func TestFleet(t *testing.T) {
 	if left := f.members(c); len(left) != 3 || left[d.id()].ID != "" {
 		t.Errorf("members: %v", left)
 	}
-	f.deploy(a, saying(t, "three"))
-	f.everywhere(url, "three", a, b, c)
+	if out := f.edged(a, "deploy", saying(t, "three"), "--wait"); !strings.Contains(out, "all of 3 nodes serve it") {
+		t.Errorf("deploy --wait: %s", out)
+	}
+	for i, n := range []*node{a, b, c} {
+		if got := n.get(url); got.body != "three" {
+			t.Errorf("node %d answers %q although the deploy has waited for it", i, got.body)
+		}
+	}
 	if got := d.get(url); got.body != "two" {
 		t.Errorf("a removed member answers %d %q: it got a plan of the fleet", got.status, got.body)
 	}
