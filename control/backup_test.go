@@ -86,7 +86,7 @@ func TestBackupAndRestore(t *testing.T) {
 	m.putWith(made["v"], n.get(made["v"]).member(t, "spec"), spec{"KEY": "other"}).is(t, 422, "invalid_spec")
 	for _, b := range m.lastPlan().Bundles {
 		for _, f := range b.Files {
-			if got, err := m.c.module(&form.File{SHA256: f.SHA256, Size: f.Size}); err != nil || !strings.HasPrefix(string(got.Bytes), "exports fetch") {
+			if got, err := m.c.module(t.Context(), homeTenant, &form.File{SHA256: f.SHA256, Size: f.Size}); err != nil || !strings.HasPrefix(string(got.Bytes), "exports fetch") {
 				t.Errorf("module: %q %v", got.Bytes, err)
 			}
 		}

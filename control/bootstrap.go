@@ -34,7 +34,7 @@ func (c *Control) bootstrap() error {
 		}
 	}
 	secret, err := c.bootstrapSecret()
-	if err != nil {
+	if err != nil || secret == "" {
 		return err
 	}
 	if _, known := c.state.Authenticate(secret); known {
@@ -48,7 +48,7 @@ func (c *Control) bootstrap() error {
 }
 
 // bootstrapSecret reads the token file or makes it. The file comes before the record, so that no token is ever known to
-// the state alone.
+// the state alone. A node that joined a fleet has none unless somebody put it there: "".
 func (c *Control) bootstrapSecret() (string, error) {
 	const op = "control.bootstrap"
 	path := filepath.Join(c.opt.Dir, tokenFile)
@@ -62,6 +62,9 @@ func (c *Control) bootstrapSecret() (string, error) {
 		return secret, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", fault.Wrap(fault.Unavailable, op, fmt.Errorf("read token: %w", err))
+	}
+	if c.opt.Fleet != nil && c.opt.Fleet.Joined {
+		return "", nil
 	}
 	secret := newSecret()
 	return secret, fault.Wrap(fault.Unavailable, op, disk.WriteFile(path, []byte(secret+"\n"), 0o600))

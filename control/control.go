@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"edged/control/api"
@@ -41,18 +39,24 @@ type Control struct {
 	secrets    *secrets
 	artifacts  *artifact.Store
 	log        *raftlog.Store
-	startRaft  func() error // restores the last snapshot and starts the one voter
-	raft       *raft.Raft   // nil before Run
+	startRaft  func() (*raft.Raft, error) // restores the last snapshot and starts this voter
+	raft       atomic.Pointer[raft.Raft]  // nil before Run
 	saved      *plan.Store
-	last       *plan.Plan // what saved had at the start; the publisher's once Run was called
+	last       *plan.Plan   // what saved had at the start; the publisher's once Run was called
+	inner      http.Handler // what a node that leads answers
 	handler    http.Handler
+	hands      *Hands // what this node does for the leader, itself or another
 
-	ready   chan struct{} // closed when the state has caught up
-	inspect turns         // as many as modules may be held in memory for
-	plans   published
-	endings endings
-	audit   *recorder
-	used    uses
+	ready     chan struct{} // closed when the state has caught up
+	readyOnce func()        // closes ready
+	leads     leads
+	leading   atomic.Uint64 // the log's term in which this node leads with a current state; 0 in none
+	rounds    rounds        // by which it makes sure that it still leads
+	inspect   turns         // as many as modules may be held in memory for
+	plans     progress
+	endings   endings
+	audit     *recorder
+	used      uses
 
 	mu      sync.Mutex      // guards the field below
 	working map[string]work // Operations in the runner's hands
@@ -75,8 +79,12 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 		return nil, err
 	}
 	c := &Control{opt: opt, settleWait: defaultSettleWait, drivers: drivers, ready: make(chan struct{}), working: map[string]work{}}
+	c.readyOnce = sync.OnceFunc(func() { close(c.ready) })
 	c.inspect.init(inspectAtOnce)
-	c.plans.init()
+	c.hands = NewHands(HandsOptions{
+		Stores: opt.Stores, Migrate: opt.Migrate, InUse: opt.InUse, Retire: opt.Retire, Detach: opt.Detach, Reach: c.reachPlan,
+		Caller: c.callingVoter, Open: c.blob,
+	})
 	c.state = state.New(c.drivers)
 	c.endings.init()
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
@@ -86,17 +94,25 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 		return nil, err
 	}
 	c.machine = newMachine(&c.opt, c.state, &c.endings, c.audit)
-	c.artifacts, err = artifact.Open(artifact.Options{
+	if opt.Fleet != nil {
+		c.machine.bundles = newBundleQueue()
+	}
+	held := artifact.Options{
 		Dir: filepath.Join(opt.Dir, "artifacts"), Origin: opt.ControlOrigin, Origins: opt.ArtifactOrigins, Credentials: opt.ArtifactCredentials,
 		MaxHeldBytes: opt.MaxHeldBytes, Space: opt.Space, Log: opt.Log,
-	})
+	}
+	if opt.Fleet != nil {
+		held.Siblings, held.Spread, held.Elsewhere = opt.Fleet.Origins, c.spreadOne, c.findElsewhere
+	}
+	c.artifacts, err = artifact.Open(held)
 	if err != nil {
 		return nil, errors.Join(err, c.audit.close())
 	}
 	if err := c.openPlan(filepath.Join(dir, "plan")); err != nil {
 		return nil, errors.Join(err, c.artifacts.Close(), c.audit.close())
 	}
-	if c.handler, err = c.newHandler(); err == nil {
+	if c.inner, err = c.newHandler(); err == nil {
+		c.handler = c.front(c.inner)
 		err = c.openLog(dir)
 	}
 	if err != nil {
@@ -117,102 +133,25 @@ func (c *Control) openPlan(dir string) (err error) {
 	return nil
 }
 
-// openLog opens raft's files and finds out whether this node is the voter that they know. Nothing of the state is read here: that
-// takes long for a large one, and serving does not wait for it.
-func (c *Control) openLog(dir string) error {
-	log, err := raftlog.Open(raftlog.Options{Dir: filepath.Join(dir, "log"), Log: c.opt.Log})
-	if err != nil {
-		return err
-	}
-	fail := func(what string, err error) error {
-		return errors.Join(fault.Wrap(fault.Unavailable, "control.Open", fmt.Errorf("%s: %w", what, err)), log.Close())
-	}
-	hl := raftLogger(c.opt.Log)
-	snaps, err := raftlog.OpenSnapshots(filepath.Join(dir, "snapshots"), 2, hl)
-	if err != nil {
-		return fail("open snapshots", err)
-	}
-	conf := raftConfig(c.opt.NodeID, c.opt.SnapshotCommands, hl)
-	addr, transport := raft.NewInmemTransport(raft.ServerAddress(c.opt.NodeID))
-	known, err := raft.HasExistingState(log, log, snaps)
-	if err != nil {
-		return fail("read log", err)
-	}
-	if !known {
-		voters := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: addr}}}
-		if err := raft.BootstrapCluster(conf, log, log, snaps, transport, voters); err != nil {
-			return fail("found log", err)
-		}
-	}
-	reading := *conf
-	reading.NoSnapshotRestoreOnStart = true
-	voters, err := raft.GetConfiguration(&reading, c.machine, log, log, snaps, transport)
-	if err != nil {
-		return fail("read voters", err)
-	}
-	// A log of which this node is no voter would wait for an election for ever.
-	if !slices.ContainsFunc(voters.Servers, func(s raft.Server) bool { return s.ID == conf.LocalID }) {
-		return errors.Join(fault.Newf(fault.Conflict, "control.Open", "the control log in %s belongs to another node than %s", c.opt.Dir, conf.LocalID), log.Close())
-	}
-	c.log = log
-	c.startRaft = func() (err error) {
-		c.raft, err = raft.NewRaft(conf, c.machine, log, log, snaps, transport)
-		return fault.Wrap(fault.Unavailable, "control.Run", err)
-	}
-	return nil
-}
-
-// raftConfig has short timeouts: a lone voter hears from nobody, so that waiting only delays its election.
-func raftConfig(id string, snapshotCommands uint64, log hclog.Logger) *raft.Config {
-	conf := raft.DefaultConfig()
-	conf.LocalID = raft.ServerID(id)
-	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-	conf.CommitTimeout = 5 * time.Millisecond
-	conf.SnapshotThreshold, conf.TrailingLogs = snapshotCommands, snapshotCommands
-	conf.SnapshotInterval = 10 * time.Second // with the threshold it bounds what a restart has to apply again
-	conf.Logger = log
-	conf.NoLegacyTelemetry = true
-	return conf
-}
-
-// Run reads the state, elects this node, lets the state catch up, and does the room's work until ctx is done and all of it has ended. It
-// is called once.
+// Run starts this node as a voter of its log, lets the state catch up, and does the room's work until ctx is done and all of it has
+// ended. It is called once.
 func (c *Control) Run(ctx context.Context) error {
-	if err := c.catchUp(ctx); err != nil {
+	r, err := c.startRaft()
+	if err != nil {
 		return err
 	}
+	c.raft.Store(r)
+	ctx, stop := context.WithCancel(ctx)
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
+	defer stop()
 	jobs.Go(func() { c.publish(ctx) })
-	jobs.Go(func() { c.runOperations(ctx) })
-	jobs.Go(func() { c.sweep(ctx) })
-	jobs.Go(func() { c.resumeRotation(ctx) })
-	close(c.ready)
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
-
-// catchUp returns when every acknowledged command is in the state and the state is founded.
-func (c *Control) catchUp(ctx context.Context) error {
-	start := time.Now()
-	if err := c.startRaft(); err != nil {
-		return err
+	jobs.Go(func() { c.tidy(ctx) })
+	if c.opt.Fleet != nil {
+		jobs.Go(func() { c.follow(ctx) })
+		jobs.Go(func() { c.keepBundles(ctx) })
 	}
-	for c.raft.State() != raft.Leader {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-c.raft.LeaderCh():
-		}
-	}
-	if err := c.raft.Barrier(time.Minute).Error(); err != nil {
-		return fault.Wrap(fault.Unavailable, "control.Run", fmt.Errorf("catch up with the log: %w", err))
-	}
-	c.opt.Log.Info("control state is current", "index", c.raft.AppliedIndex(), "took", time.Since(start))
-	if err := c.bootstrap(); err != nil {
-		return err
-	}
-	return c.readySecrets()
+	return c.lead(ctx)
 }
 
 // Started is closed once the room answers for its whole state.
@@ -237,8 +176,8 @@ func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
 // Close frees what Open took. It is called after Run returned.
 func (c *Control) Close() error {
 	var err error
-	if c.raft != nil {
-		err = c.raft.Shutdown().Error()
+	if r := c.raft.Load(); r != nil {
+		err = r.Shutdown().Error()
 	}
 	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close(), c.audit.close()))
 }

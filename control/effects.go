@@ -9,7 +9,6 @@ import (
 	"edged/control/rules"
 	"edged/control/state"
 	"edged/internal/fault"
-	"edged/internal/faultpoint"
 )
 
 var artifactKinds = map[string]artifact.Kind{
@@ -58,6 +57,17 @@ func (c *Control) acquire(ctx context.Context, r *state.Resource) (*state.Comman
 	case err != nil:
 		return nil, err
 	}
+	digests := []artifact.Digest{digest}
+	for _, f := range index.Files {
+		d, ok := artifact.ParseDigest(f.SHA256)
+		if !ok {
+			return nil, fault.New(fault.Internal, "control.acquire", "")
+		}
+		digests = append(digests, d)
+	}
+	if err := c.spread(ctx, r.Tenant, digests); err != nil {
+		return nil, err
+	}
 	out := &form.Index{SHA256: index.ManifestSHA256, Entrypoint: index.Entrypoint, Files: make([]form.File, 0, len(index.Files))}
 	for _, f := range index.Files {
 		out.Files = append(out.Files, form.File{Path: f.Path, SHA256: f.SHA256, MediaType: f.MediaType, Size: f.ByteSize})
@@ -66,30 +76,15 @@ func (c *Control) acquire(ctx context.Context, r *state.Resource) (*state.Comman
 }
 
 // retire ends a deployment: selection is closed first, by a plan without it, then every context of its worker must have
-// ended, also of versions that an earlier switch dropped and that still drain (worker-deployment §4).
+// ended, also of versions that an earlier switch dropped and that still drain (worker-deployment §4), on every member that serves.
 func (c *Control) retire(ctx context.Context, r *state.Resource) (*state.Command, error) {
-	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil {
-		return nil, err
-	}
-	faultpoint.Hit("control.retiring")
-	if c.opt.Retire != nil {
-		if err := c.opt.Retire(ctx, c.state.Versions(r.Parsed().Worker)); err != nil {
-			return nil, err
-		}
-	}
-	return &state.Command{OK: true}, nil
+	in := runErrand{Index: c.machine.planned.Load(), Versions: c.state.Versions(r.Parsed().Worker)}
+	return &state.Command{OK: true}, c.everywhere(ctx, "retire", in, c.hands.retire)
 }
 
 // detach ends a queue consumer: it gets no new batch, by a plan without it, then its running deliveries must have ended or be
 // owed by the queue again (attachments §5).
 func (c *Control) detach(ctx context.Context, r *state.Resource) (*state.Command, error) {
-	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil {
-		return nil, err
-	}
-	if c.opt.Detach != nil {
-		if err := c.opt.Detach(ctx, r.UID, r.Parsed().Consumer.Queue); err != nil {
-			return nil, err
-		}
-	}
-	return &state.Command{OK: true}, nil
+	in := runErrand{Index: c.machine.planned.Load(), Consumer: r.UID, Queue: r.Parsed().Consumer.Queue}
+	return &state.Command{OK: true}, c.everywhere(ctx, "detach", in, c.hands.detach)
 }

@@ -27,7 +27,7 @@ func (c *Control) inspectBundle(ctx context.Context, want *state.Inspect) (*stat
 	defer done()
 	in := Inspection{Tenant: want.Tenant, Entrypoint: want.Index.Entrypoint, Handlers: want.Handlers}
 	for i := range want.Index.Files {
-		m, err := c.module(&want.Index.Files[i])
+		m, err := c.module(ctx, want.Tenant, &want.Index.Files[i])
 		if err != nil {
 			return nil, err
 		}
@@ -80,13 +80,13 @@ func inOrder(exported []string) []string {
 }
 
 // module reads one verified file.
-func (c *Control) module(f *form.File) (Module, error) {
+func (c *Control) module(ctx context.Context, tenant string, f *form.File) (Module, error) {
 	const op = "control.inspect"
 	digest, ok := artifact.ParseDigest(f.SHA256)
 	if !ok {
 		return Module{}, fault.New(fault.Internal, op, "")
 	}
-	blob, err := c.artifacts.Open(digest)
+	blob, err := c.blob(ctx, tenant, digest)
 	if err != nil {
 		return Module{}, err
 	}

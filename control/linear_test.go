@@ -130,13 +130,17 @@ func (n *node) claim(formURL, name string, s spec) claimAnswer {
 	if a.status == 200 || a.status == 202 {
 		return claimAnswer{ok: true, uid: n.succeeded(a)}
 	}
-	detail := a.text(n.t, "detail")
+	return claimAnswer{holder: holderIn(a.text(n.t, "detail"))}
+}
+
+// holderIn returns the last UID that the detail of a refusal names: the holder of the claim.
+func holderIn(detail string) string {
 	for _, word := range strings.FieldsFunc(detail, func(r rune) bool { return r == ' ' || r == '(' || r == ')' }) {
-		if strings.HasPrefix(word, "r-") { // the holder is the last UID that the refusal names
+		if strings.HasPrefix(word, "r-") {
 			detail = word
 		}
 	}
-	return claimAnswer{holder: detail}
+	return detail
 }
 
 // unclaim deletes a Resource at its first generation. What was deleted, or is being deleted by somebody else, is no effect of

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
+	"edged/control/form"
+	"edged/control/raftlog"
 	"edged/control/state"
 )
 
@@ -18,8 +21,10 @@ type machine struct {
 	log     *slog.Logger
 	endings *endings
 	audit   *recorder
+	bundles *bundleQueue // nil on a node that has all that was ever acquired
 
-	index   atomic.Uint64 // last command applied
+	applied progress      // last command applied
+	exact   sync.Mutex    // held while a command is applied and planned moves, and while a plan is derived: it is the one at planned
 	planned atomic.Uint64 // last command that may have changed what a node serves
 
 	changed chan struct{} // capacity 1: planned moved
@@ -41,22 +46,29 @@ func (m *machine) Apply(l *raft.Log) any {
 		return err
 	}
 	about := m.audit.about(m.state, c)
+	m.exact.Lock()
 	out := m.state.Apply(c)
+	if out.Plan {
+		m.planned.Store(l.Index)
+	}
+	m.exact.Unlock()
 	m.audit.applied(l.Index, about, c, out)
-	m.index.Store(l.Index)
 	if n := m.metrics.commands[string(c.Kind)]; n != nil {
 		n.Inc()
 	}
 	if out.Plan {
-		m.planned.Store(l.Index)
 		signal(m.changed)
 	}
+	m.applied.set(l.Index)
 	if op := out.Operation; op != nil && !out.Replayed {
 		if !op.Status.Terminal() {
 			signal(m.work)
 			return out
 		}
 		m.endings.tell(op.ID)
+		if m.bundles != nil && c.Kind == state.EndOperation && (c.Index != nil || op.Action == form.Delete) {
+			m.bundles.add(op.Resource)
+		}
 		if n := m.metrics.operations[string(op.Status)]; n != nil {
 			n.Inc()
 		}
@@ -79,11 +91,17 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return frozen{m.state.Freeze()}, nil
 }
 
-// Restore replaces the state.
+// Restore replaces the state, at the start or because the leader's log does not reach back to where this voter is.
 func (m *machine) Restore(r io.ReadCloser) error {
 	defer r.Close()
+	index := raftlog.IndexOf(r)
 	if err := m.state.Restore(r); err != nil {
 		return fmt.Errorf("restore control state: %w", err)
+	}
+	m.planned.Store(index)
+	m.applied.set(index)
+	if m.bundles != nil {
+		m.bundles.addAll()
 	}
 	signal(m.changed)
 	signal(m.work)

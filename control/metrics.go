@@ -21,7 +21,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return &Metrics{
 		commands: f.CounterBy("commands_total", "Commands applied to the control state.", "kind",
 			"create", "update", "delete", "start", "doubt", "end", "sweep", "token", "revoke", "used", "founded",
-			"await", "replenish", "requeue", "marker", "reseal", "secrets", "carry", "runs", "ran"),
+			"await", "replenish", "requeue", "marker", "reseal", "secrets", "carry", "runs", "ran",
+			"fleet", "invite", "join", "member", "drain", "remove"),
 		apply:      f.Histogram("commit_seconds", "Time from a command to its durable commit."),
 		operations: f.CounterBy("operations_total", "Operations that ended.", "status", "succeeded", "failed"),
 		plans:      f.Counter("plans_total", "Plans published to the node."),

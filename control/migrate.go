@@ -53,16 +53,16 @@ func (c *Control) migrate(ctx context.Context, r *state.Resource, again bool) (*
 	}
 	m := Migration{Database: r.Parsed().Database, Epoch: homeEpoch}
 	for _, e := range set.Index.Entries() {
-		m.Files = append(m.Files, MigrationFile{e.Path, e.SHA256, func() (io.ReadCloser, error) { return c.migrationBytes(e) }})
+		m.Files = append(m.Files, migrationFile(ctx, r.Tenant, e.Path, e.SHA256, c.blob))
 	}
-	did, err := c.opt.Migrate(ctx, m)
+	did, seed, err := c.migrateAt(ctx, m)
 	if err == nil {
 		return &state.Command{OK: true, Ledger: &form.Ledger{Entries: did.Ledger}}, nil
 	}
 	if ctx.Err() != nil || did.Effect == state.EffectUnknown || again && did.Ledger == nil {
 		return nil, err
 	}
-	end := failed(migrationSeed(err), err)
+	end := failed(seed, err)
 	end.Effect = did.Effect
 	if did.Ledger != nil {
 		end.Ledger = &form.Ledger{Entries: did.Ledger}
@@ -86,17 +86,20 @@ func migrationSeed(err error) rules.Seed {
 	return rules.BackendUnavailable
 }
 
-func (c *Control) migrationBytes(e form.Entry) (io.ReadCloser, error) {
-	digest, ok := artifact.ParseDigest(e.SHA256)
-	if !ok {
-		return nil, fault.New(fault.Internal, "control.migrate", "")
-	}
-	blob, err := c.artifacts.Open(digest)
-	if fault.CodeOf(err) == fault.NotFound {
-		return nil, artifact.ErrInvalid.Newf("control.migrate", "the bytes of %s are not held any more", e.Path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return blob, nil
+// migrationFile is a file whose bytes open gives.
+func migrationFile(ctx context.Context, tenant, path, sha256 string, open func(context.Context, string, artifact.Digest) (*artifact.Blob, error)) MigrationFile {
+	return MigrationFile{path, sha256, func() (io.ReadCloser, error) {
+		digest, ok := artifact.ParseDigest(sha256)
+		if !ok {
+			return nil, fault.New(fault.Internal, "control.migrate", "")
+		}
+		blob, err := open(ctx, tenant, digest)
+		if fault.CodeOf(err) == fault.NotFound {
+			return nil, artifact.ErrInvalid.Newf("control.migrate", "the bytes of %s are not held any more", path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return blob, nil
+	}}
 }

@@ -19,7 +19,7 @@ func (c *Control) newDoor() (*operator.Door, error) {
 			{Name: "audit", Method: "GET", Path: "audit", Query: []string{"limit", "cursor", "principal", "target", "outcome"}, Serve: c.listAudit},
 			{Name: "backup", Method: "GET", Path: "backup", Whole: true, Changes: true, Serve: c.serveBackup}, // changes nothing, but leaves a record
 			{Name: "rotate-key", Method: "POST", Path: "rotate-key", Whole: true, Changes: true, Serve: c.serveRotation},
-		}...)}}, c.opt.Rooms...),
+		}...)}, c.fleetRoom()}, c.opt.Rooms...),
 		Find: c.findTarget, Audit: c.audit.operated, Log: c.opt.Log,
 	})
 }

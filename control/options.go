@@ -76,11 +76,14 @@ type Options struct {
 	FacadeSet  string
 	FacadeSets []string
 
+	// Fleet connects this room with other voters of one log. nil: this node is the only one.
+	Fleet *FleetOptions
+
 	// Profile are limits of other rooms, for the documentation that discovery leads to.
 	Profile []api.ProfileRow
 	// BackupFiles are files of the data directory that belong into a backup, sealed, as slash-separated paths below tls/.
 	BackupFiles []string
-	// Rooms are the operators' calls of other rooms; "control" is taken.
+	// Rooms are the operators' calls of other rooms; "control" and "fleet" are taken.
 	Rooms []operator.Room
 
 	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
@@ -119,6 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	u, err := url.Parse(o.ControlOrigin)
 	need(err == nil && u.Scheme == "https" && u.Host != "" && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil,
 		"control: control origin %q is not an https origin", o.ControlOrigin)
+	need(o.Fleet.check(o.NodeID) == nil, "%v", o.Fleet.check(o.NodeID))
 	if o.NodeID == "" {
 		o.NodeID = "local"
 	}

@@ -46,7 +46,7 @@ func TestPreviews(t *testing.T) {
 	if err := n.c.state.Freeze().Write(&before); err != nil {
 		t.Fatal(err)
 	}
-	index := n.c.machine.index.Load()
+	index := n.c.machine.applied.at()
 	for _, row := range []struct {
 		body spec
 		code string
@@ -100,7 +100,7 @@ func TestPreviews(t *testing.T) {
 	if err := n.c.state.Freeze().Write(&after); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(before.Bytes(), after.Bytes()) || n.c.machine.index.Load() != index {
+	if !bytes.Equal(before.Bytes(), after.Bytes()) || n.c.machine.applied.at() != index {
 		t.Error("a preview changed the state")
 	}
 }

@@ -9,28 +9,39 @@ import (
 	"edged/internal/faultpoint"
 )
 
-// published is how far plans are in use, and who waits for that.
-type published struct {
+// progress is how far something is along the log, and who waits for that. The zero value is ready.
+type progress struct {
 	mu    sync.Mutex
 	index uint64
-	moved chan struct{} // closed when index moves, then replaced
+	moved chan struct{} // closed when index moves; nil while nobody waits
 }
 
-func (p *published) init() { p.moved = make(chan struct{}) }
-
-func (p *published) set(index uint64) {
+func (p *progress) set(index uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.index = max(p.index, index)
-	close(p.moved)
-	p.moved = make(chan struct{})
+	if p.moved != nil {
+		close(p.moved)
+		p.moved = nil
+	}
 }
 
-// reach waits until the plan of the command with this index is in use.
-func (p *published) reach(ctx context.Context, index uint64) error {
+// at returns the index reached.
+func (p *progress) at() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.index
+}
+
+// reach waits until the command with this index is behind.
+func (p *progress) reach(ctx context.Context, index uint64) error {
 	for {
 		p.mu.Lock()
-		done, moved := p.index >= index, p.moved
+		done := p.index >= index
+		if p.moved == nil && !done {
+			p.moved = make(chan struct{})
+		}
+		moved := p.moved
 		p.mu.Unlock()
 		if done {
 			return nil
@@ -44,8 +55,14 @@ func (p *published) reach(ctx context.Context, index uint64) error {
 }
 
 // publish finds what each change alters in the plan, keeps that on disk and hands it to the node. Changes that come while a plan
-// is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before.
+// is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before. Every voter
+// does so, each from its own state, once that is current: a plan must not be older than the one of before.
 func (c *Control) publish(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-c.ready:
+	}
 	faultpoint.Hit("control.publish")
 	c.state.Track()
 	deriver := plan.NewDeriver(c.state, c.last)
@@ -56,8 +73,11 @@ func (c *Control) publish(ctx context.Context) {
 			return
 		case <-c.machine.changed:
 		}
-		index := c.machine.planned.Load() // read first: the plan then holds at least this
-		if d := deriver.Next(index); first || !d.Empty() {
+		c.machine.exact.Lock() // members that change from one voter to another go on at an index: every voter's plan there is the same
+		index := c.machine.planned.Load()
+		d := deriver.Next(index)
+		c.machine.exact.Unlock()
+		if first || !d.Empty() {
 			if !first {
 				faultpoint.Hit("control.plan")
 			}
@@ -80,8 +100,16 @@ func (c *Control) hand(d *plan.Delta, now *plan.Plan) {
 }
 
 // wait is reach within a time; whoever waits goes on either way.
-func (p *published) wait(ctx context.Context, index uint64, most time.Duration) {
+func (p *progress) wait(ctx context.Context, index uint64, most time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	_ = p.reach(ctx, index)
+}
+
+// reachPlan waits until a plan that holds at least the command with this index, on whichever voter it was made, is in use here.
+func (c *Control) reachPlan(ctx context.Context, index uint64) error {
+	if err := c.machine.applied.reach(ctx, index); err != nil {
+		return err
+	}
+	return c.plans.reach(ctx, c.machine.planned.Load())
 }

@@ -80,7 +80,7 @@ func (r *recorder) about(s *state.State, c *state.Command) (rec audit.Record) {
 		}
 		rec.Tenant, rec.Name = t.Tenant, t.Principal
 	default:
-		return audit.Record{}
+		return aboutFleet(rec, s, c)
 	}
 	return rec
 }
@@ -144,14 +144,14 @@ func (r *recorder) refusal(c *state.Command, code string, certain bool) {
 	r.write(r.refused, rec)
 }
 
-// operated records an operator's call. Tokens that were made or revoked are recorded as commands.
+// operated records an operator's call. What a command carries out is recorded when that is applied.
 func (r *recorder) operated(e operator.Event) {
 	rec := audit.Record{
 		ByTenant: e.Caller.Tenant, ByPrincipal: e.Caller.Principal, ByToken: e.Caller.Token, Action: e.Action, Tenant: e.Tenant,
 		UID: e.UID, Space: e.Space, Name: e.Name, At: state.Time(time.Now().UnixMilli()), Outcome: audit.Accepted,
 	}
 	if e.Err == nil {
-		if e.Action != "control.tokens.create" && e.Action != "control.tokens.revoke" {
+		if !recordedAsCommand[e.Action] {
 			r.write(r.accepted, rec)
 		}
 		return

@@ -149,21 +149,21 @@ func TestLastUseOfTokens(t *testing.T) {
 	if used() != nil {
 		t.Errorf("used before its first use: %v", used())
 	}
-	index := n.c.machine.index.Load()
+	index := n.c.machine.applied.at()
 	for range 20 {
 		r.do("GET", root+"/resources", nil).is(t, 200, "")
 	}
-	if n.c.machine.index.Load() != index {
+	if n.c.machine.applied.at() != index {
 		t.Error("reads wrote something")
 	}
 	n.c.flushUses()
 	if at, err := time.Parse(time.RFC3339, fmt.Sprint(used())); err != nil || time.Since(at) > time.Hour {
 		t.Errorf("used at %v", used())
 	}
-	index = n.c.machine.index.Load()
+	index = n.c.machine.applied.at()
 	r.do("GET", root+"/resources", nil).is(t, 200, "")
 	n.c.flushUses()
-	if n.c.machine.index.Load() != index {
+	if n.c.machine.applied.at() != index {
 		t.Error("a use within minutes of the last was written again")
 	}
 	if got, want := startNode(t, n.crashCopy(), nil).lastUse("ro"), used(); got != want {

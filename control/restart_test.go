@@ -92,7 +92,7 @@ func TestSnapshotAndLog(t *testing.T) {
 	for i := range 12 {
 		uids = append(uids, n.made(form.ModuleWorkerURL, fmt.Sprint("w", i), spec{}))
 		if i == 7 {
-			if err := n.c.raft.Snapshot().Error(); err != nil {
+			if err := n.c.raft.Load().Snapshot().Error(); err != nil {
 				t.Fatal(err)
 			}
 		}

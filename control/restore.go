@@ -64,7 +64,8 @@ type restoring struct {
 }
 
 // Restore makes the data directory of an empty node out of a backup. The node that starts on it has the same UIDs,
-// Operations, tokens, secrets and artifacts. The errors: Conflict if the directory is not empty or the node key is not the
+// Operations, tokens, secrets and artifacts. It is in no fleet: it is home of everything, and the nodes that the backup knew can never
+// join it. The errors: Conflict if the directory is not empty or the node key is not the
 // right one, Invalid if the backup is not whole; nothing is left behind then.
 func Restore(ctx context.Context, opt RestoreOptions, r io.Reader) (*Restored, error) {
 	if opt.Log == nil {
@@ -257,6 +258,8 @@ func (s *restoring) finish() error {
 	if missing := missingKeys(s.ring, s.state); missing != nil {
 		return fault.Newf(fault.Conflict, "control.Restore", "the node key file lacks the keys %s of this backup", strings.Join(missing, ", "))
 	}
+	// None of the nodes that the backup knew is a peer of this one.
+	s.state.Apply(&state.Command{Kind: state.Disband, Fleet: &state.FleetChange{Member: &state.Member{ID: s.opt.NodeID}}})
 	var failed error
 	s.state.Each(func(r *state.Resource) bool {
 		s.out.Resources++
@@ -274,16 +277,11 @@ func (s *restoring) adopt(r *state.Resource) error {
 	if !ok || r.Index == nil {
 		return nil
 	}
-	digest, ok := artifact.ParseDigest(r.Index.SHA256)
-	if !ok {
-		return notWhole("%s has no digest", r.UID)
+	index, digests, err := indexOf(r)
+	if err != nil {
+		return notWhole("%s", fault.Detail(err))
 	}
-	index := &artifact.Index{ManifestSHA256: r.Index.SHA256, Entrypoint: r.Index.Entrypoint}
-	for _, f := range r.Index.Files {
-		index.TotalBytes += f.Size
-		index.Files = append(index.Files, artifact.File{Path: f.Path, SHA256: f.SHA256, MediaType: f.MediaType, ByteSize: f.Size})
-	}
-	err := s.store.Adopt(artifact.Request{Tenant: r.Tenant, UID: r.UID, Digest: digest, Kind: kind}, index)
+	err = s.store.Adopt(artifact.Request{Tenant: r.Tenant, UID: r.UID, Digest: digests[0], Kind: kind}, index)
 	if fault.CodeOf(err) == fault.Conflict {
 		return notWhole("%s", fault.Detail(err))
 	}

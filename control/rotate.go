@@ -64,6 +64,11 @@ func (c *Control) resealings() ([]*state.Command, error) {
 	} else if seal.Box(c.state.Marker()).KeyID() != box.KeyID() {
 		todo = append(todo, &state.Command{Kind: state.Reseal, Secret: box})
 	}
+	if a, err := c.resealedAuthority(); err != nil {
+		return nil, err
+	} else if a != nil {
+		todo = append(todo, &state.Command{Kind: state.Reseal, Fleet: &state.FleetChange{Authority: a}})
+	}
 	c.state.Each(func(r *state.Resource) bool {
 		if s := r.Secrets; s != nil {
 			if boxes := c.resealed(r.Tenant, r.UID, s.Names, s.Boxes); boxes != nil {
@@ -105,6 +110,9 @@ func (c *Control) keysInUse() map[string]bool {
 		for _, box := range boxes {
 			used[seal.Box(box).KeyID()] = true
 		}
+	}
+	if a := c.state.Fleet().Authority; a != nil {
+		note([][]byte{a.Key, a.Gossip})
 	}
 	c.state.Each(func(r *state.Resource) bool {
 		if r.Secrets != nil {

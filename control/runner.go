@@ -185,8 +185,32 @@ func failed(seed rules.Seed, err error) *state.Command {
 	return &state.Command{Effect: state.EffectNone, Seed: seed, Message: text}
 }
 
-// sweep ends retention of Operations and of artifact bytes until ctx is done.
+// sweep ends the retention of Operations, and tells the state what else time has done, until ctx is done.
 func (c *Control) sweep(ctx context.Context) {
+	c.everySweep(ctx, func(now time.Time) {
+		c.expireInputs()
+		c.flushUses()
+		for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
+			out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
+			if err != nil {
+				c.opt.Log.Warn("retention sweep failed", "err", err)
+			}
+			more = err == nil && out.More
+		}
+	})
+}
+
+// tidy ends the retention of this voter's artifact bytes, and makes its audit durable, until ctx is done.
+func (c *Control) tidy(ctx context.Context) {
+	c.everySweep(ctx, func(now time.Time) {
+		c.audit.sync()
+		if _, err := c.artifacts.Sweep(ctx, now); err != nil && ctx.Err() == nil {
+			c.opt.Log.Warn("artifact sweep failed", "err", err)
+		}
+	})
+}
+
+func (c *Control) everySweep(ctx context.Context, do func(now time.Time)) {
 	ticker := time.NewTicker(c.opt.SweepEvery)
 	defer ticker.Stop()
 	for {
@@ -194,19 +218,7 @@ func (c *Control) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			c.expireInputs()
-			c.flushUses()
-			c.audit.sync()
-			for more := c.state.Due(now.UnixMilli()); more && ctx.Err() == nil; {
-				out, err := c.submit(&state.Command{Kind: state.Sweep, At: now.UnixMilli()})
-				if err != nil {
-					c.opt.Log.Warn("retention sweep failed", "err", err)
-				}
-				more = err == nil && out.More
-			}
-			if _, err := c.artifacts.Sweep(ctx, now); err != nil && ctx.Err() == nil {
-				c.opt.Log.Warn("artifact sweep failed", "err", err)
-			}
+			do(now)
 		}
 	}
 }

@@ -147,10 +147,12 @@ func (c *Control) open(tenant, uid string, names []string, boxes [][]byte) (api.
 
 // Secrets returns the values of a version's sensitive variables by name, for its sandbox alone; the map is the caller's.
 // It needs no current state, so that a node can serve its last plan. The error is a Conflict when a value cannot be opened.
-func (c *Control) Secrets(v *plan.Version) (map[string]string, error) {
+func (c *Control) Secrets(v *plan.Version) (map[string]string, error) { return c.secrets.ofVersion(v) }
+
+func (s *secrets) ofVersion(v *plan.Version) (map[string]string, error) {
 	out := make(map[string]string, len(v.Secrets))
 	for name, box := range v.Secrets {
-		plain, err := c.secrets.ring.Open(box, inputContext(v.Tenant, v.UID, name)...)
+		plain, err := s.ring.Open(box, inputContext(v.Tenant, v.UID, name)...)
 		if err != nil {
 			return nil, err
 		}

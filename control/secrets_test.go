@@ -170,7 +170,7 @@ func TestPrivateInputsLeaveNoTrace(t *testing.T) {
 	note(n.do("POST", root+"/resources", spec{"form": form.WorkerVersionURL, "privateInputs": spec{"KEY": value}}, "Idempotency-Key", freshKey()))
 	note(n.get(v))
 	note(n.do("GET", root+"/resources", nil))
-	if err := n.c.raft.Snapshot().Error(); err != nil {
+	if err := n.c.raft.Load().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
 	n.stop()
@@ -388,8 +388,8 @@ func TestReplenishment(t *testing.T) {
 	if a.text(t, "status") != "queued" || a.member(t, "inputRequired") != nil || a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("replenishment answers %s", a.body)
 	}
-	index := n.c.machine.index.Load()
-	if again := n.replenish(id, spec{"A": "one", "B": "two"}); again.status != 200 || !bytes.Equal(again.body, a.body) || n.c.machine.index.Load() != index {
+	index := n.c.machine.applied.at()
+	if again := n.replenish(id, spec{"A": "one", "B": "two"}); again.status != 200 || !bytes.Equal(again.body, a.body) || n.c.machine.applied.at() != index {
 		t.Errorf("repeated it answers %s", again.body)
 	}
 	n.replenish(id, spec{"A": "one", "B": "too"}).is(t, 409, "private_inputs_conflict")

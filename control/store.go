@@ -34,7 +34,7 @@ const homeEpoch = 1
 // storeEffect creates, verifies or deletes the store of a data Resource. A store that was there and is not any more is never made
 // anew in silence: the update fails and says so (host-api §7.2).
 func (c *Control) storeEffect(ctx context.Context, op *state.Operation, r *state.Resource) (*state.Command, error) {
-	store := c.opt.Stores[r.Driver().Store]
+	store := c.storeOf(r)
 	if store == nil {
 		return nil, fault.Newf(fault.Unavailable, "control.store", "this node has no %s store", r.Driver().Store)
 	}

@@ -17,7 +17,8 @@ import (
 // applyTimeout bounds the wait for a place in raft's queue; the commit itself is waited for.
 const applyTimeout = 10 * time.Second
 
-// submit makes one command durable and applies it.
+// submit makes one command durable, on most voters, and applies it. Only the leader can. Whether the command was carried out is open
+// if leadership is lost before it is answered.
 func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 	if cmd.At == 0 {
 		cmd.At = time.Now().UnixMilli()
@@ -27,9 +28,9 @@ func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 		return state.Outcome{}, fault.Wrap(fault.Internal, "control.submit", err)
 	}
 	start := time.Now()
-	future := c.raft.Apply(raw, applyTimeout)
+	future := c.raft.Load().Apply(raw, applyTimeout)
 	if err := future.Error(); err != nil {
-		return state.Outcome{}, fault.Wrap(fault.Unavailable, "control.submit", err)
+		return state.Outcome{}, raftFault("control.submit", err)
 	}
 	c.opt.Metrics.apply.Observe(time.Since(start).Seconds())
 	switch out := future.Response().(type) {
@@ -46,7 +47,7 @@ func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 // what the node serves, it waits for that plan to be in use, within Options.PlanWait. An Operation that the runner ends
 // at once is answered as it ended.
 func (c *Control) mutate(ctx context.Context, cmd *state.Command, values api.Private) (state.Outcome, error) {
-	c.stamp(cmd)
+	c.stamp(ctx, cmd)
 	if values != nil {
 		c.secrets.underWay.RLock() // until the values are committed, no key that they are sealed with may go
 		defer c.secrets.underWay.RUnlock()
@@ -102,7 +103,7 @@ func (c *Control) judge(ctx context.Context, cmd *state.Command) (state.Outcome,
 
 // preview judges a mutation by the same code and carries nothing out: nothing is sealed, and nothing is stored.
 func (c *Control) preview(ctx context.Context, cmd *state.Command, values api.Private) (*rules.Verdict, state.Outcome, error) {
-	c.stamp(cmd)
+	c.stamp(ctx, cmd)
 	if values != nil {
 		cmd.Inputs = c.secrets.marked(values, cmd.UID, state.InputKey(cmd))
 	}
@@ -114,7 +115,7 @@ func (c *Control) preview(ctx context.Context, cmd *state.Command, values api.Pr
 }
 
 // stamp gives a command what Apply must not find out itself: time, ids, and facts from outside.
-func (c *Control) stamp(cmd *state.Command) {
+func (c *Control) stamp(ctx context.Context, cmd *state.Command) {
 	cmd.At = time.Now().UnixMilli()
 	cmd.Window = c.opt.ReplayWindow.Milliseconds()
 	cmd.Operation = "op-" + randomID()
@@ -139,11 +140,14 @@ func (c *Control) stamp(cmd *state.Command) {
 			cmd.Proven = c.provable(cmd.Actor.Tenant, spec.Hostname)
 		}
 	}
+	if cmd.Kind == state.CreateResource && state.Homed(driver.Store) {
+		cmd.Home = c.opt.NodeID
+	}
 	cmd.Withheld = driver.Capability() != "" && !c.opt.has(driver.Capability())
 	if driver.Role == rules.Version {
 		cmd.Withheld = !c.opt.ServiceBindings
 		cmd.Sealed = c.opt.FacadeSet
-		cmd.InUse = cmd.Kind == state.DeleteResource && c.opt.InUse != nil && c.opt.InUse(cmd.UID)
+		cmd.InUse = cmd.Kind == state.DeleteResource && c.inUse(ctx, cmd.UID)
 	}
 }
 

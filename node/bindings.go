@@ -45,7 +45,7 @@ func (n *Node) bindings(pv *plan.Version) ([]binding.Binding, error) {
 
 // environment is what a version gets in env besides its plain variables.
 func (n *Node) environment(pv *plan.Version) ([]binding.Binding, map[string]string, error) {
-	secrets, err := n.control.Secrets(pv)
+	secrets, err := n.secrets(pv)
 	if err != nil {
 		return nil, nil, err
 	}

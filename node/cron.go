@@ -18,14 +18,44 @@ func (n *Node) openCron() (err error) {
 	return err
 }
 
-// runCron fires what is owed once the node knows its workers.
+// runCron fires what is owed once the node knows its workers, for as long as it leads the control room, which has the record of matches:
+// one node of a fleet at a time.
 func (n *Node) runCron(ctx context.Context) error {
 	select {
 	case <-n.planned:
-		return n.cron.Run(ctx)
 	case <-ctx.Done():
 		return nil
 	}
+	if n.control == nil {
+		<-ctx.Done()
+		return nil
+	}
+	for ctx.Err() == nil {
+		leads, moved := n.control.Leads()
+		if leads {
+			n.runTerm(ctx, moved)
+			continue
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// runTerm runs the cron room until ctx is done or lost is closed.
+func (n *Node) runTerm(ctx context.Context, lost <-chan struct{}) {
+	term, end := context.WithCancel(ctx)
+	defer end()
+	go func() { // ends with term
+		select {
+		case <-lost:
+			end()
+		case <-term.Done():
+		}
+	}()
+	_ = n.cron.Run(term) // the cause of its end is known
 }
 
 // applyTriggers gives the cron room the triggers after a delta.

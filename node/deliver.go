@@ -56,6 +56,9 @@ func (n *Node) applyConsumers(d *plan.Delta) {
 	workers := make(map[string]bool, len(p.Consumers))
 	names := make(map[string]string, len(p.Consumers))
 	for _, c := range p.Consumers {
+		if c.Home != "" && c.Home != n.id {
+			continue // where its queue is
+		}
 		w := p.Workers[c.Worker]
 		workers[c.Worker] = true
 		list = append(list, consumerOf(c, w == nil || len(w.Weights) == 0))

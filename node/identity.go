@@ -41,6 +41,7 @@ type runInfo struct {
 	HTTPS          string `json:"https"`
 	Control        string `json:"control"`
 	Admin          string `json:"admin"`
+	Peer           string `json:"peer,omitempty"`
 	ControlOrigin  string `json:"controlOrigin"`
 	EndpointDomain string `json:"endpointDomain"`
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -16,6 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/control"
+	"edged/control/artifact"
+	"edged/control/feed"
+	"edged/control/plan"
 	"edged/cron"
 	"edged/internal/disk"
 	"edged/internal/fault"
@@ -44,7 +48,11 @@ type Node struct {
 	stores    stores
 	outbound  *outbound.Client
 	box       *sandbox.Sandbox
-	control   *control.Control
+	control   *control.Control                               // nil on a member of a fleet without the role
+	follower  *follower                                      // what such a member has instead
+	artifacts *artifact.Store                                // of either
+	secrets   func(*plan.Version) (map[string]string, error) // of either
+	fleet     *fleet                                         // nil on a node that runs alone
 	cron      *cron.Scheduler
 	router    *router.Router
 	versions  *versions
@@ -65,7 +73,7 @@ func New(opt Options) (*Node, error) {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
-	for _, step := range []func() error{n.openData, n.openStores, n.openListeners, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openControl} {
+	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -116,7 +124,7 @@ func (n *Node) openListeners() (err error) {
 		n.opt.ControlOrigin = "https://" + controlAddr
 	}
 	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
-		Admin: addrOf(n.bound, "admin"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
 	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
 	if err != nil {
 		return err
@@ -204,20 +212,42 @@ func (n *Node) openRouter() (err error) {
 	return err
 }
 
-func (n *Node) openControl() (err error) {
+// openPlan opens what says what this node serves: its control room, or the feed of others.
+func (n *Node) openPlan() error {
 	var loading context.Context
 	loading, n.stopLoading = context.WithCancel(context.Background())
 	n.versions = newVersions(loading, n.box, n.openBlob, n.environment, n.router.Publish, n.log)
 	n.versions.facades = sandbox.FacadeSet() // also of a last plan from another program, before control has judged it
+	if !n.opt.hasRole("control") {
+		if err := n.openFollower(); err != nil {
+			return err
+		}
+	} else if err := n.openControl(); err != nil {
+		return err
+	}
+	n.mountPeers()
+	return nil
+}
+
+func (n *Node) openControl() error {
 	opt, err := n.controlOptions()
 	if err != nil {
 		return err
 	}
+	opt.Fleet = n.fleetOptions()
 	if n.control, err = control.Open(opt); err != nil {
 		return err
 	}
+	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
+	if n.fleet != nil {
+		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
+		if err := n.openFetcher(); err != nil {
+			return err
+		}
+		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.log)
+	}
 	if last := n.control.LastPlan(); !last.Empty() {
-		n.usePlan(last) // serving does not wait for the control room
+		n.takePlan(last) // serving does not wait for the control room
 	}
 	return nil
 }
@@ -230,6 +260,9 @@ func (n *Node) closeOpened() error {
 	}
 	if n.control != nil {
 		errs = append(errs, n.control.Close())
+	}
+	if n.follower != nil {
+		errs = append(errs, n.follower.close())
 	}
 	if n.box != nil {
 		errs = append(errs, n.box.Close())
@@ -269,10 +302,17 @@ func (n *Node) Run(ctx context.Context) error {
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
 	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
 	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
-	parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
+	door := http.Handler(http.HandlerFunc(n.elsewhere))
+	if n.control != nil {
+		door = n.control.Handler()
+		parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
+	} else {
+		n.followerParts(&parts)
+	}
+	n.fleetParts(&parts)
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
-		return webServer(ctx, n.bound["control"], n.control.Handler(), conf, n.log)
+		return webServer(ctx, n.bound["control"], door, conf, n.log)
 	}})
 	parts.Push(life.Part{Name: "router", Run: n.router.Run, Stop: n.opt.DrainTimeout + 5*time.Second})
 	parts.Push(life.Part{Name: "announcement", Run: n.announce})
@@ -282,17 +322,41 @@ func (n *Node) Run(ctx context.Context) error {
 // controlPatience is how long a start waits for the control room before the node says that it is there without it.
 const controlPatience = 20 * time.Second
 
+// feedPatience is the same on a member that follows the plan of others: it may be cut off for long.
+const feedPatience = 2 * time.Second
+
+// awaitPlan waits until the node serves its plan, or until that may take long; false if ctx is done.
+func (n *Node) awaitPlan(ctx context.Context) bool {
+	most := controlPatience
+	if n.follower != nil {
+		most = feedPatience
+	}
+	patience, look := time.NewTimer(most), time.NewTicker(100*time.Millisecond)
+	defer patience.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-n.planned:
+			return true
+		case <-look.C:
+			if !n.waitsForVote() {
+				continue
+			}
+			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before: edged fleet add-control " + n.id)
+		case <-patience.C:
+			n.log.Warn("no newer plan came; serving the last plan without it")
+		}
+		return true
+	}
+}
+
 // announce says that the node is there once it serves its plan, and takes that back when it stops: the first step of a
 // drain is that /readyz turns 503.
 func (n *Node) announce(ctx context.Context) error {
-	patience := time.NewTimer(controlPatience)
-	defer patience.Stop()
-	select {
-	case <-ctx.Done():
+	if !n.awaitPlan(ctx) {
 		return nil
-	case <-n.planned:
-	case <-patience.C:
-		n.log.Warn("the control room is not ready; serving the last plan without it")
 	}
 	if err := n.info.write(n.opt.DataDir); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,14 @@ type Options struct {
 
 	TLSDir string // certificates of the operator's for routed names, read again when they change; "" means none
 
-	Role         string        // "" means control,edge, the only one that a single node has
+	Role   string // "" means control,edge; or control, or edge on a node that joins a fleet
+	Peer   string // address that the other members of a fleet reach this node at, "": it runs alone
+	Gossip string // address of memberlist, "" is off
+	Join   string // peer address of a voter whose fleet this node joins if it is in none, with Invite
+	Invite string
+	// RevalidateAfter is how long a member that is cut off goes on honouring what can be revoked, 0 means 15 min.
+	RevalidateAfter time.Duration
+
 	DrainTimeout time.Duration // 0 means 25 s
 
 	Version string       // of the program, for metrics
@@ -150,9 +158,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Role == "" {
 		o.Role = "control,edge"
 	}
-	if o.Role != "control,edge" {
-		bad("--role: %q is not built yet; a single node is control,edge", o.Role)
-	}
+	o.checkFleet(bad)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -161,6 +167,43 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	return o, errors.Join(faults...)
 }
+
+// checkFleet judges what has to do with other nodes.
+func (o *Options) checkFleet(bad func(string, ...any)) {
+	roles := strings.Split(o.Role, ",")
+	for i, r := range roles {
+		if r != "control" && r != "edge" || slices.Contains(roles[:i], r) {
+			bad("--role: %q is not control, edge, or both with a comma between", o.Role)
+			break
+		}
+	}
+	if o.Peer == "" {
+		for _, f := range []struct{ name, value string }{{"gossip", o.Gossip}, {"join", o.Join}, {"invite", o.Invite}} {
+			if f.value != "" {
+				bad("--%s is for a member of a fleet: it needs --peer", f.name)
+			}
+		}
+		if len(roles) != 2 {
+			bad("--role: a node without --peer has both roles")
+		}
+	} else if host, _, err := net.SplitHostPort(o.Peer); err == nil && unspecified(host) {
+		bad("--peer: %q: name the address at which the other members reach this node", o.Peer)
+	}
+	if host, _, err := net.SplitHostPort(o.Gossip); o.Gossip != "" && (err != nil || unspecified(host)) {
+		bad("--gossip: %q is not an address at which the other members reach this node", o.Gossip)
+	}
+	if (o.Join == "") != (o.Invite == "") {
+		bad("--join and --invite belong together")
+	}
+	if o.RevalidateAfter < 0 {
+		bad("--revalidate-after: %v is negative", o.RevalidateAfter)
+	}
+	if o.RevalidateAfter == 0 {
+		o.RevalidateAfter = 15 * time.Minute
+	}
+}
+
+func (o *Options) hasRole(role string) bool { return slices.Contains(strings.Split(o.Role, ","), role) }
 
 // sizeDefaults fills the limits that are counts of bytes or invocations.
 func (o *Options) sizeDefaults(bad func(string, ...any)) {
@@ -213,7 +256,7 @@ type namedAddr struct{ name, addr string }
 
 // listeners returns the listeners in the order in which they are bound and announced.
 func (o Options) listeners() []namedAddr {
-	return []namedAddr{{"control", o.Control}, {"admin", o.Admin}, {"https", o.HTTPS}, {"http", o.HTTP}}
+	return []namedAddr{{"control", o.Control}, {"admin", o.Admin}, {"peer", o.Peer}, {"https", o.HTTPS}, {"http", o.HTTP}}
 }
 
 // loopbackOnly reports whether nobody outside this machine can reach the public listeners.

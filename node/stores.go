@@ -25,11 +25,13 @@ type stores struct {
 
 func (n *Node) openStores() (err error) {
 	dir := func(room string) string { return filepath.Join(n.opt.DataDir, room) }
-	if n.stores.kv, err = kv.Open(kv.Options{Dir: dir("kv"), Node: n.id, Space: n.space, Log: n.log, Metrics: kv.NewMetrics(n.registry)}); err != nil {
+	if n.stores.kv, err = kv.Open(kv.Options{Dir: dir("kv"), Node: n.id, Peers: n.kvPeers(), Space: n.space, Log: n.log, Metrics: kv.NewMetrics(n.registry)}); err != nil {
 		return err
 	}
-	if err = n.stores.kv.SetMembers(nil); err != nil { // this node runs alone: only its own tombstones hold up their collection
-		return err
+	if n.fleet == nil {
+		if err = n.stores.kv.SetMembers(nil); err != nil { // this node runs alone: only its own tombstones hold up their collection
+			return err
+		}
 	}
 	if n.stores.sql, err = sqlstore.Open(sqlstore.Options{Dir: dir("sql"), Space: n.space, Log: n.log, Metrics: sqlstore.NewMetrics(n.registry)}); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -77,7 +78,7 @@ func (n *Node) profile() []api.ProfileRow {
 
 // onPlan takes the next plan of the control room into use. It is called by one goroutine at a time.
 func (n *Node) onPlan(d *plan.Delta) {
-	n.usePlan(d)
+	n.takePlan(d)
 	select {
 	case <-n.planned:
 	default:
@@ -85,7 +86,58 @@ func (n *Node) onPlan(d *plan.Delta) {
 	}
 }
 
+// takePlan hands a plan on to the members that follow this one, if it makes the plan itself, and takes it into use as far as the gate lets
+// it through.
+func (n *Node) takePlan(d *plan.Delta) {
+	f := n.fleet
+	if f == nil {
+		n.usePlan(d)
+		return
+	}
+	if n.control != nil {
+		if err := f.server.Publish(f.peers.Epoch(), false, d); err != nil {
+			n.log.Error("the plan is not handed on to other members", "err", err)
+		}
+		n.bringFiles(d)
+	} else {
+		n.follower.keys.Note(d)
+	}
+	if n.lacks(d) {
+		if err := n.takeKeys(context.Background()); err != nil { // bounded; membership tries again
+			n.log.Warn("secrets of the plan are sealed with a key that this member has not got yet", "err", err)
+		}
+	}
+	f.gate.Use(d)
+	if n.control != nil {
+		f.reports.Serves(f.peers.Epoch(), d.Index)
+	}
+}
+
+// filesPatience is how long a voter's plan waits for files that only others have.
+const filesPatience = 20 * time.Second
+
+// bringFiles gets what a delta deploys from other members: a voter that was away learns of a bundle before it has its files. Where they
+// cannot be had the plan goes on without: a version that cannot be opened does not keep the others from serving.
+func (n *Node) bringFiles(d *plan.Delta) {
+	ctx, cancel := context.WithTimeout(context.Background(), filesPatience)
+	defer cancel()
+	for {
+		err := n.fleet.fetcher.Deployed(ctx, n.fleet.server, d)
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			n.log.Error("files of the plan are on no member that can be reached; their versions cannot run here until they are deployed anew", "err", err)
+			return
+		}
+	}
+}
+
 func (n *Node) usePlan(d *plan.Delta) {
+	n.useMembers(d)
+	n.applyData(d)
 	n.versions.apply(d)
 	n.applyConsumers(d)
 	n.applyTriggers(d)
@@ -105,7 +157,7 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 	if !ok {
 		return nil, fault.Newf(fault.Internal, "node.openBlob", "%q is not a digest", sha256)
 	}
-	blob, err := n.control.Artifacts().Open(digest)
+	blob, err := n.artifacts.Open(digest)
 	if err != nil {
 		return nil, err
 	}

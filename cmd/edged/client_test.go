@@ -27,7 +27,14 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // directory. Nothing is evaluated: a version exports what it declares.
 func startControl(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, _ := startRoom(t)
+	return dir
+}
+
+// startRoom is startControl that returns the room too.
+func startRoom(t *testing.T) (dir string, c *control.Control) {
+	t.Helper()
+	dir = t.TempDir()
 	server := httptest.NewUnstartedServer(nil)
 	address := server.Listener.Addr().String()
 	c, err := control.Open(control.Options{
@@ -72,7 +79,7 @@ func startControl(t *testing.T) string {
 	}
 	write(t, filepath.Join(dir, "run.json"), run)
 	write(t, filepath.Join(dir, "tls", "ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	return dir
+	return dir, c
 }
 
 func write(t *testing.T, path string, content []byte) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"edged/cmd/edged/deploy"
 	"edged/cmd/edged/manifest"
+	"edged/control/client"
 )
 
 func newDeployCommand() *cobra.Command {
@@ -17,6 +19,7 @@ func newDeployCommand() *cobra.Command {
 	var opt deploy.Options
 	var timeout time.Duration
 	var secretsFile string
+	var wait bool
 	weight := points(deploy.Whole)
 	cmd := &cobra.Command{
 		Use:   "deploy [DIR or FILE]",
@@ -39,6 +42,7 @@ func newDeployCommand() *cobra.Command {
 	f.StringVar(&secretsFile, "secrets-file", "", "file with the values of secrets; names that are not in it are looked for in the environment")
 	f.BoolVar(&opt.RotateSecrets, "rotate-secrets", false, "make a new version with the values given, also if nothing else changed")
 	f.BoolVar(&opt.DryRun, "dry-run", false, "change nothing: say what would be done and, asking the node, what would be refused, in the order in which to mend it")
+	f.BoolVar(&wait, "wait", false, "wait until every node of the fleet serves it, within --timeout, and say how many do")
 	f.DurationVar(&timeout, "timeout", 5*time.Minute, "how long everything may take")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := t.connect(cmd)
@@ -65,12 +69,57 @@ func newDeployCommand() *cobra.Command {
 		if werr := t.printReport(cmd, report); werr != nil && err == nil {
 			err = werr
 		}
+		if err == nil && wait && !opt.DryRun {
+			err = waitServed(ctx, cmd, c, t.json)
+		}
 		if n := len(report.Refusals); err == nil && n > 0 {
 			return fmt.Errorf("the dry run found %d to mend", n)
 		}
 		return explain(err)
 	}
 	return cmd
+}
+
+// waitServed waits until every member of the fleet that serves traffic has the plan of now in use, and says how many do.
+func waitServed(ctx context.Context, cmd *cobra.Command, c *client.Client, quiet bool) error {
+	var want uint64
+	for {
+		var fleet fleetNodes
+		if err := c.Ask(ctx, client.Call{Method: "GET", Path: "fleet/nodes"}, &fleet); err != nil {
+			return err
+		}
+		if want == 0 {
+			want = fleet.Index
+		}
+		all, late := 0, []string(nil)
+		for _, n := range fleet.Items {
+			if n.Edge && !n.Draining {
+				if all++; n.Serves < want {
+					late = append(late, n.Name)
+				}
+			}
+		}
+		switch {
+		case len(late) == 0:
+			if !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "all of %d nodes serve it\n", max(all, 1)) // one that is in no fleet has waited for itself
+			}
+			return nil
+		case !pause(ctx, 200*time.Millisecond):
+			return fmt.Errorf("%d of %d nodes serve it; not yet: %s", all-len(late), all, strings.Join(late, ", "))
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // secretValues looks in the file, if one is named, and else in the environment.

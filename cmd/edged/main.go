@@ -9,7 +9,7 @@
 //	version.go   edged version
 //	client.go    what the client commands share; deploy.go, weights.go (rollback too), delete.go, resources.go,
 //	             tokens.go, audit.go, secrets.go, cron.go, kv.go, queue.go, objects.go, sql.go (with sqlshell.go and
-//	             sqlview.go), backup.go, status.go: the commands
+//	             sqlview.go), backup.go, fleet.go, status.go: the commands
 //	store.go     a data Resource as the command line names it; spec.go, savefile.go: what comes in and goes out
 //
 // Not here: anything that serves. Package node does that.

@@ -146,24 +146,15 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
 	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
 	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
-	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet (only control,edge is built yet)")
+	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet: control, edge or both")
+	f.StringVar(&opt.Peer, "peer", "", "address at which the other members of a fleet reach this node; empty = it runs alone")
+	f.StringVar(&opt.Gossip, "gossip", "", "address at which members gossip, UDP and TCP; empty = off, and KV converges by its feeds alone")
+	f.StringVar(&opt.Join, "join", "", "peer address of a member with the role control, whose fleet this node joins if it is in none")
+	f.StringVar(&opt.Invite, "invite", "", "what \"edged fleet invite\" printed; or @FILE that holds it")
+	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute,
+		"how long a member that is cut off goes on honouring what can be revoked: custom domains, secrets")
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
-	for _, name := range []string{"peer", "gossip", "join", "invite", "revalidate-after"} {
-		f.Var(notBuilt{}, name, "fleet setting; not built yet, refused")
-	}
 }
-
-// notBuilt is the value of a flag that the node surface names and this release refuses.
-type notBuilt struct{}
-
-func (notBuilt) Set(text string) error {
-	if text == "" {
-		return nil
-	}
-	return fmt.Errorf("fleets are not built yet; leave it out")
-}
-func (notBuilt) String() string { return "" }
-func (notBuilt) Type() string   { return "string" }
 
 func sizeVar(f *pflag.FlagSet, p *int64, name string, def byteSize, usage string) {
 	*p = int64(def)

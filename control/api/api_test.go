@@ -75,7 +75,7 @@ func TestCursor(t *testing.T) {
 func TestPanicIsContained(t *testing.T) {
 	h := New(Options{Ready: func() bool { panic("secret") }, Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", apiPath+"/resources", nil))
+	h.ServeHTTP(w, httptest.NewRequest("GET", Root+"/resources", nil))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "secret") || !strings.Contains(w.Body.String(), "internal_error") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}

@@ -44,9 +44,9 @@ func TestBodyHasItsTime(t *testing.T) {
 		status        int
 		took          time.Duration
 	}{
-		{"stalled DELETE", "DELETE " + apiPath + "/resources/r HTTP/1.1\r\nTakoform-Expected-Generation: 1\r\nContent-Length: 5\r\n%s\r\n", 400, bodyTimeout},
-		{"stalled POST", "POST " + apiPath + "/resources HTTP/1.1\r\nContent-Length: 5\r\n%s\r\n{", 400, bodyTimeout},
-		{"whole", "POST " + apiPath + "/resources HTTP/1.1\r\nContent-Length: " + strconv.Itoa(len(whole)) + "\r\n%s\r\n" + whole, 503, 3 * bodyTimeout},
+		{"stalled DELETE", "DELETE " + Root + "/resources/r HTTP/1.1\r\nTakoform-Expected-Generation: 1\r\nContent-Length: 5\r\n%s\r\n", 400, bodyTimeout},
+		{"stalled POST", "POST " + Root + "/resources HTTP/1.1\r\nContent-Length: 5\r\n%s\r\n{", 400, bodyTimeout},
+		{"whole", "POST " + Root + "/resources HTTP/1.1\r\nContent-Length: " + strconv.Itoa(len(whole)) + "\r\n%s\r\n" + whole, 503, 3 * bodyTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := state.New(form.Builtin())
@@ -102,7 +102,7 @@ func TestPageIsBoundedInBytes(t *testing.T) {
 		var pages []int
 		seen := map[string]bool{}
 		for cursor := ""; ; {
-			r := httptest.NewRequest("GET", apiPath+"/resources?space=s"+cursor, nil)
+			r := httptest.NewRequest("GET", Root+"/resources?space=s"+cursor, nil)
 			r.Header.Set("Authorization", "Bearer secret")
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)

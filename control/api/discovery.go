@@ -27,7 +27,7 @@ func (c *call) discovery() *problem {
 		return p
 	}
 	var d discoveryJSON
-	d.API, d.BaseURL, d.Documentation = apiID, c.opt.Origin+apiPath, c.opt.Origin+docsPath
+	d.API, d.BaseURL, d.Documentation = apiID, c.opt.Origin+Root, c.opt.Origin+docsPath
 	d.Authentication.Schemes = []string{"Bearer"}
 	d.Authentication.Documentation = c.opt.Origin + docsPath + "authentication"
 	d.Capabilities.Offerings, d.Capabilities.Previews = !offeringsRoute.disabled, !previewsRoute.disabled

@@ -15,10 +15,12 @@ import (
 	"edged/internal/fault"
 )
 
+// Root is where the Host API is.
+const Root = "/apis/" + apiID
+
 // The places of the API.
 const (
 	apiID         = "forms.takoform.com/v2"
-	apiPath       = "/apis/" + apiID
 	discoveryPath = "/.well-known/takoform/v2"
 	docsPath      = "/docs/"
 )
@@ -199,7 +201,7 @@ var (
 // match is step 1: which place the path names, nil for none.
 func (c *call) match() *route {
 	path := c.r.URL.EscapedPath()
-	if rel, ok := strings.CutPrefix(path, apiPath); ok {
+	if rel, ok := strings.CutPrefix(path, Root); ok {
 		c.rel = rel
 		return c.matchAPI(rel)
 	}

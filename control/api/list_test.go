@@ -32,7 +32,7 @@ func TestExpiredCursorOverTheWire(t *testing.T) {
 		{"of this list", "space=s&cursor=" + c.makeCursor("r", state.Filter{Space: "s"}, now), 200, `"items":[]`},
 		{"empty", "cursor=", 400, `"invalid_request"`},
 	} {
-		r := httptest.NewRequest("GET", apiPath+"/resources?"+row.query, nil)
+		r := httptest.NewRequest("GET", Root+"/resources?"+row.query, nil)
 		r.Header.Set("Authorization", "Bearer secret")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

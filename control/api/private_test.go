@@ -25,7 +25,7 @@ func TestFingerprintHoldsNoValue(t *testing.T) {
 			return state.Outcome{Operation: &state.Operation{ID: "op", Status: state.Succeeded}}, nil
 		}})
 	send := func(private string) string {
-		r := httptest.NewRequest("POST", apiPath+"/resources", strings.NewReader(`{"form":"https://a.test/","space":"s","name":"n","spec":{"a":1e2}`+private+`}`))
+		r := httptest.NewRequest("POST", Root+"/resources", strings.NewReader(`{"form":"https://a.test/","space":"s","name":"n","spec":{"a":1e2}`+private+`}`))
 		r.Header.Set("Authorization", "Bearer secret")
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", "0123456789abcdef")

@@ -85,6 +85,12 @@ var (
 	internalFailed = &problem{status: http.StatusInternalServerError, code: "internal_error"}
 )
 
+// Unavailable answers a request that cannot be served now; detail says what became of it.
+func Unavailable(w http.ResponseWriter, detail string) {
+	w.Header().Set("Cache-Control", "no-store")
+	(&problem{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", detail: detail, retry: 1}).write(w)
+}
+
 func (p *problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	if p.allow != "" {

@@ -113,7 +113,7 @@ func fingerprint(method, path, fence string, body []byte) ([]byte, *problem) {
 
 // answer sends the Operation that a mutation led to: 200 exactly when it is terminal.
 func (c *call) answer(op *state.Operation) {
-	c.w.Header().Set("Location", c.opt.Origin+apiPath+"/operations/"+op.ID)
+	c.w.Header().Set("Location", c.opt.Origin+Root+"/operations/"+op.ID)
 	status := http.StatusOK
 	if !op.Status.Terminal() {
 		status = http.StatusAccepted

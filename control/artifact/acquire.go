@@ -160,8 +160,8 @@ func (a *acquisition) obtain(ctx context.Context, p piece) (int64, error) {
 	if err != nil {
 		return 0, ErrInvalid.New("artifact.Acquire", "its URL "+fault.Detail(err))
 	}
-	if own := a.store.opt.Origin; own != "" {
-		if self, _ := originOf(own + "/"); origin(u) == self {
+	for _, own := range a.store.ownOrigins() {
+		if self, ok := originOf(own + "/"); ok && origin(u) == self {
 			return a.obtainHeld(ctx, p, own)
 		}
 	}
@@ -174,7 +174,7 @@ func (a *acquisition) obtainHeld(ctx context.Context, p piece, own string) (int6
 		return 0, ErrInvalid.New("artifact.Acquire",
 			"its URL is on this node's own origin but is not the one of the declared sha256 in the side channel")
 	}
-	held, err := a.store.Holds(a.req.Tenant, p.digest)
+	held, err := a.store.holdsAnywhere(ctx, a.req.Tenant, p.digest)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@
 //	usage.go     how many bytes each tenant holds
 //	side.go      Serve: PUT, HEAD and GET /artifacts/sha256/{hex}
 //	transfer.go  Holdings, Keep, Adopt: for backups
+//	take.go      Take, Has, Pin, Unpin: blobs that the node needs because of a plan that others made
 //	sweep.go     Sweep: collects what nobody needs
 //
 // A blob is a file blobs/{sha256}. A tenant holds a blob if a holding says so: since it uploaded it, or while a

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"log/slog"
@@ -50,6 +51,8 @@ type Options struct {
 	// Origin is the public origin of the control listener, such as https://127.0.0.1:8081: URLs of its side channel are
 	// resolved from held bytes, and no URL of it is ever fetched. Empty means that there is none.
 	Origin string
+	// Siblings are the same of other nodes whose side channels give the same bytes, and may change. nil: there are none.
+	Siblings func() []string
 	// Origins are exact https origins, private ones allowed, that bytes may come from besides public HTTPS.
 	Origins []string
 	// Credentials are sent to the origins they are for, which must be among Origins, and to no other.
@@ -63,6 +66,12 @@ type Options struct {
 	Parallel     int           // files of one bundle at a time, 0 means 4
 
 	MaxHeldBytes int64 // of all that one tenant holds, 0 means no limit
+
+	// Spread returns when enough other nodes hold what was just uploaded; nil: there are none. The upload fails with its error.
+	Spread func(ctx context.Context, tenant string, digest Digest) error
+	// Elsewhere looks on other nodes for bytes that a tenant does not hold here, and makes it hold them here. found false says that it
+	// holds them nowhere; an error that this cannot be told now. nil: there are no other nodes.
+	Elsewhere func(ctx context.Context, tenant string, digest Digest) (found bool, err error)
 
 	Space *disk.Space  // asked before bytes are written; nil means that there is room
 	Log   *slog.Logger // nil discards
@@ -132,6 +141,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	busy map[string]struct{} // UIDs with an Acquire or Release under way
+	pins map[Digest]int      // what the node itself needs
 }
 
 // Open opens or makes the store in opt.Dir, which no other process may have open. What a crash left half written is
@@ -140,7 +150,7 @@ func Open(opt Options) (*Store, error) {
 	if err := opt.fill(); err != nil {
 		return nil, err
 	}
-	s := &Store{opt: opt, busy: map[string]struct{}{}}
+	s := &Store{opt: opt, busy: map[string]struct{}{}, pins: map[Digest]int{}}
 	s.usage.init(s)
 	if err := disk.Prepare(opt.Dir); err != nil {
 		return nil, err

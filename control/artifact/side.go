@@ -64,6 +64,9 @@ func (s *Store) servePut(w http.ResponseWriter, r *http.Request, caller Caller, 
 		return
 	}
 	fresh, err := s.Put(r.Context(), caller.Tenant, digest, r.Body)
+	if err == nil && s.opt.Spread != nil {
+		err = s.opt.Spread(r.Context(), caller.Tenant, digest)
+	}
 	if err != nil {
 		s.logUnforeseen("artifact upload", err)
 		drain(r)
@@ -88,7 +91,7 @@ func drain(r *http.Request) {
 }
 
 func (s *Store) serveGet(w http.ResponseWriter, r *http.Request, caller Caller, digest Digest) {
-	held, err := s.Holds(caller.Tenant, digest)
+	held, err := s.holdsAnywhere(r.Context(), caller.Tenant, digest)
 	if err == nil && !held {
 		err = errNotHeld
 	}

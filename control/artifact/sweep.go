@@ -12,7 +12,7 @@ import (
 )
 
 // Sweep collects what nothing needs at the time now: holdings without a reference that are older than Grace, and blobs
-// that nobody holds. It never touches a blob that a live Resource, or another tenant, has. It may run beside every other
+// that nobody holds or has pinned. It never touches a blob that a live Resource, or another tenant, has. It may run beside every other
 // method and returns how many blobs it removed; an error ends it early, and the next one goes on.
 func (s *Store) Sweep(ctx context.Context, now time.Time) (removed int, err error) {
 	idle, err := s.idleHoldings(ctx, now)
@@ -90,8 +90,11 @@ func (s *Store) collect(h holding, now time.Time) (removed int, err error) {
 	return s.removeUnheldLocked(h.digest)
 }
 
-// removeUnheldLocked removes the blob if no tenant holds it. The caller holds its stripe.
+// removeUnheldLocked removes the blob if no tenant holds it and the node does not need it. The caller holds its stripe.
 func (s *Store) removeUnheldLocked(d Digest) (removed int, err error) {
+	if s.pinned(d) {
+		return 0, nil
+	}
 	held, err := s.any(append([]byte{holdingPrefix}, d[:]...))
 	if err != nil || held {
 		return 0, unavailable("artifact.Sweep", err)
@@ -150,5 +153,8 @@ func (s *Store) sweepOrphan(e fs.DirEntry, d Digest, now time.Time) (removed int
 	mu := s.stripe(d)
 	mu.Lock()
 	defer mu.Unlock()
+	if info, err = os.Stat(s.blobPath(d)); err != nil || now.Sub(info.ModTime()) < Grace {
+		return 0, nil // it came anew, or was let go, since it was listed
+	}
 	return s.removeUnheldLocked(d)
 }

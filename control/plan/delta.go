@@ -16,6 +16,7 @@ type Delta struct {
 	Crons     Changes[Cron]
 	Consumers Changes[Consumer]
 	Data      Changes[Data]
+	Members   Changes[Member]
 }
 
 // Changes are the parts of one kind that come, or come anew, and the ids of those that go; no id stands in both. Ascending by id.
@@ -27,7 +28,7 @@ type Changes[T any] struct {
 // Empty reports whether the delta changes nothing but the index.
 func (d *Delta) Empty() bool {
 	return d.Hosts.empty() && d.Workers.empty() && d.Versions.empty() && d.Bundles.empty() && d.Crons.empty() && d.Consumers.empty() &&
-		d.Data.empty()
+		d.Data.empty() && d.Members.empty()
 }
 
 func (c *Changes[T]) empty() bool { return len(c.Put)+len(c.Gone) == 0 }
@@ -40,6 +41,7 @@ func (b *Bundle) id() string   { return b.Resource }
 func (c *Cron) id() string     { return c.UID }
 func (c *Consumer) id() string { return c.UID }
 func (d *Data) id() string     { return d.UID }
+func (m *Member) id() string   { return m.ID }
 
 // part is a pointer to a kind of part.
 type part[T any] interface {
@@ -57,6 +59,7 @@ func (p *Plan) Apply(d *Delta) {
 	apply(p.Crons, &d.Crons)
 	apply(p.Consumers, &d.Consumers)
 	apply(p.Data, &d.Data)
+	apply(p.Members, &d.Members)
 }
 
 func apply[T any, P part[T]](m map[string]*T, c *Changes[T]) {
@@ -71,7 +74,7 @@ func apply[T any, P part[T]](m map[string]*T, c *Changes[T]) {
 // Delta returns what leads from an empty plan to p.
 func (p *Plan) Delta() *Delta {
 	return &Delta{Index: p.Index, Hosts: whole(p.Hosts), Workers: whole(p.Workers), Versions: whole(p.Versions), Bundles: whole(p.Bundles),
-		Crons: whole(p.Crons), Consumers: whole(p.Consumers), Data: whole(p.Data)}
+		Crons: whole(p.Crons), Consumers: whole(p.Consumers), Data: whole(p.Data), Members: whole(p.Members)}
 }
 
 func whole[T any](m map[string]*T) (c Changes[T]) {

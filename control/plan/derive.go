@@ -13,6 +13,7 @@ type Deriver struct {
 	s     *state.State
 	plan  *Plan
 	begun bool
+	fleet uint64 // revision of the members that plan has
 }
 
 // NewDeriver makes a deriver that continues after last, which is its own from now on. s is being tracked.
@@ -32,6 +33,10 @@ func (d *Deriver) Next(index uint64) *Delta {
 		} else {
 			touched.everything(v, d.plan)
 		}
+		if r := v.FleetRevision(); r != d.fleet || !d.begun {
+			d.fleet = r
+			touched.fleet(v, d.plan)
+		}
 		l := look{v}
 		collect(touched.hosts, d.plan.Hosts, l.host, &delta.Hosts)
 		collect(touched.workers, d.plan.Workers, l.worker, &delta.Workers)
@@ -40,6 +45,7 @@ func (d *Deriver) Next(index uint64) *Delta {
 		collect(touched.crons, d.plan.Crons, l.cron, &delta.Crons)
 		collect(touched.consumers, d.plan.Consumers, l.consumer, &delta.Consumers)
 		collect(touched.data, d.plan.Data, l.data, &delta.Data)
+		collect(touched.members, d.plan.Members, l.member, &delta.Members)
 	})
 	d.begun = true
 	d.plan.Apply(delta)
@@ -63,9 +69,9 @@ func collect[T any, P part[T]](ids map[string]struct{}, have map[string]*T, now 
 type ids = map[string]struct{}
 
 // touched are the ids of the parts that may have changed.
-type touched struct{ hosts, workers, versions, bundles, crons, consumers, data ids }
+type touched struct{ hosts, workers, versions, bundles, crons, consumers, data, members ids }
 
-func newTouched() *touched { return &touched{ids{}, ids{}, ids{}, ids{}, ids{}, ids{}, ids{}} }
+func newTouched() *touched { return &touched{ids{}, ids{}, ids{}, ids{}, ids{}, ids{}, ids{}, ids{}} }
 
 func (t *touched) changed(v state.View, changed map[string]*state.Resource) {
 	for uid, before := range changed {
@@ -88,6 +94,12 @@ func (t *touched) everything(v state.View, last *Plan) {
 	addAll(t.crons, last.Crons)
 	addAll(t.consumers, last.Consumers)
 	addAll(t.data, last.Data)
+}
+
+// fleet adds every member: there are few, and they seldom change.
+func (t *touched) fleet(v state.View, last *Plan) {
+	v.EachMember(func(m *state.Member) { t.members[m.ID] = struct{}{} })
+	addAll(t.members, last.Members)
 }
 
 func addAll[T any](set ids, m map[string]*T) {

@@ -123,7 +123,8 @@ func (l look) consumer(uid string) *Consumer {
 	c := &r.Parsed().Consumer
 	return &Consumer{UID: r.UID, Tenant: r.Tenant, Space: r.Space, Name: r.Name, Worker: r.Parsed().Worker, Queue: c.Queue,
 		MaxBatchSize: c.MaxBatchSize, MaxBatchTimeoutSeconds: c.MaxBatchTimeoutSeconds, MaxConcurrency: c.MaxConcurrency,
-		MaxRetries: c.MaxRetries, RetryDelaySeconds: c.RetryDelaySeconds, DeadLetterQueue: c.DeadLetterQueue, Generation: r.Generation}
+		MaxRetries: c.MaxRetries, RetryDelaySeconds: c.RetryDelaySeconds, DeadLetterQueue: c.DeadLetterQueue, Generation: r.Generation,
+		Home: l.v.Home(l.v.Resource(c.Queue))}
 }
 
 // data gives the store of a Resource that has one for certain. The settings of a queue are those of its spec, which hold once the
@@ -133,9 +134,23 @@ func (l look) data(uid string) *Data {
 	if r == nil || !r.Settled || r.Lost {
 		return nil
 	}
-	d := &Data{UID: r.UID, Kind: r.Driver().Store, Form: r.Form, Tenant: r.Tenant, Space: r.Space, Name: r.Name}
+	d := &Data{UID: r.UID, Kind: r.Driver().Store, Form: r.Form, Tenant: r.Tenant, Space: r.Space, Name: r.Name, Home: l.v.Home(r)}
 	if d.Kind == form.StoreQueue {
 		d.Queue = &r.Parsed().Queue
 	}
 	return d
+}
+
+func (l look) member(id string) *Member {
+	m := l.v.Member(id)
+	if m == nil {
+		return nil
+	}
+	return MemberOf(m)
+}
+
+// MemberOf returns what everybody in the fleet may know of a member.
+func MemberOf(m *state.Member) *Member {
+	return &Member{ID: m.ID, Name: m.Name, Control: m.Control, Edge: m.Edge, Labels: m.Labels, Peer: m.Peer, Gossip: m.Gossip, Origin: m.Origin,
+		KVEpoch: m.KVEpoch, Serial: m.Serial, JoinedAt: m.JoinedAt, Draining: m.Draining}
 }

@@ -17,12 +17,13 @@ type Plan struct {
 	Crons     map[string]*Cron     //
 	Consumers map[string]*Consumer //
 	Data      map[string]*Data     // every store that is there
+	Members   map[string]*Member   // of the fleet, by ID; none on a node alone
 }
 
 // New returns an empty plan.
 func New() *Plan {
 	return &Plan{Hosts: map[string]*Host{}, Workers: map[string]*Worker{}, Versions: map[string]*Version{}, Bundles: map[string]*Bundle{},
-		Crons: map[string]*Cron{}, Consumers: map[string]*Consumer{}, Data: map[string]*Data{}}
+		Crons: map[string]*Cron{}, Consumers: map[string]*Consumer{}, Data: map[string]*Data{}, Members: map[string]*Member{}}
 }
 
 // Host is one routed name.
@@ -126,6 +127,7 @@ type Consumer struct {
 	RetryDelaySeconds      int    `json:"retryDelaySeconds"`
 	DeadLetterQueue        string `json:"deadLetterQueue,omitempty"` // UID, "" drops
 	Generation             uint64 `json:"generation"`
+	Home                   string `json:"home,omitempty"` // of its queue: the node that delivers
 }
 
 // Data is the store of one data Resource.
@@ -137,4 +139,21 @@ type Data struct {
 	Space  string      `json:"space"`
 	Name   string      `json:"name"` // of a queue: what a batch is told as its queue
 	Queue  *form.Queue `json:"queue,omitempty"`
+	Home   string      `json:"home,omitempty"` // ID of the node that has the store; "" is every node for kv, this node on one alone
+}
+
+// Member is one node of the fleet. Nothing in it is secret.
+type Member struct {
+	ID       string            `json:"id"` // node.id of its data directory
+	Name     string            `json:"name"`
+	Control  bool              `json:"control,omitempty"` // has the role control: a voter
+	Edge     bool              `json:"edge,omitempty"`    // has the role edge: serves traffic
+	Labels   map[string]string `json:"labels,omitempty"`
+	Peer     string            `json:"peer"`              // host:port of its node-to-node listener
+	Gossip   string            `json:"gossip,omitempty"`  // host:port, "" if it takes no part
+	Origin   string            `json:"origin,omitempty"`  // of its control listener, like https://host:port; "" until it told
+	KVEpoch  uint64            `json:"kvEpoch,omitempty"` // of its KV store
+	Serial   string            `json:"serial"`            // of its newest certificate; older ones are good too
+	JoinedAt int64             `json:"joinedAt"`          // Unix ms
+	Draining bool              `json:"draining,omitempty"`
 }

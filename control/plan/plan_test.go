@@ -126,7 +126,8 @@ func TestPlanOfAState(t *testing.T) {
 		`"maxConcurrency": 2,"maxRetries": 3,"retryDelaySeconds": 30,"generation": 1}],"Gone": null},` +
 		`"Data": {"Put": [{"uid": "bucket","kind": "objects","form": "` + form.ObjectBucket3URL + `","tenant": "t","space": "s","name": "bucket"},` +
 		`{"uid": "kv","kind": "kv","form": "` + form.KVNamespaceURL + `","tenant": "t","space": "s","name": "kv"},` +
-		`{"uid": "q","kind": "queue","form": "` + form.QueueURL + `","tenant": "t","space": "s","name": "q","queue": {"retentionSeconds": 60,"delaySeconds": 5}}],"Gone": null}}`
+		`{"uid": "q","kind": "queue","form": "` + form.QueueURL + `","tenant": "t","space": "s","name": "q","queue": {"retentionSeconds": 60,"delaySeconds": 5}}],"Gone": null},` +
+		`"Members": {"Put": null,"Gone": null}}`
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
@@ -150,6 +151,7 @@ func summary(d *Delta) string {
 	say("cron", idsOf(d.Crons.Put), d.Crons.Gone)
 	say("consumer", idsOf(d.Consumers.Put), d.Consumers.Gone)
 	say("data", idsOf(d.Data.Put), d.Data.Gone)
+	say("member", idsOf(d.Members.Put), d.Members.Gone)
 	return strings.Join(out, " ")
 }
 

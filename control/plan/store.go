@@ -25,13 +25,15 @@ const (
 	cronKey     = 'c'
 	consumerKey = 'q'
 	dataKey     = 'd'
+	memberKey   = 'm'
 	indexKey    = 'i' // no id: the index, 8 bytes big-endian
 )
 
 // Store keeps the last plan on disk, part by part: a delta costs what it changes. It is used by one goroutine at a time.
 type Store struct {
 	db    *pebble.DB
-	stale bool // the disk does not have what the plan before Save had
+	stale bool  // the disk does not have what the plan before Save had
+	mark  *Mark // written with each Save; nil on a node that follows nobody
 }
 
 // OpenStore opens or makes the store in dir. A newer format is refused with a Conflict. The caller closes it.
@@ -100,12 +102,16 @@ func (p *Plan) read(key, val []byte) error {
 		return readPart(p.Consumers, id, val)
 	case dataKey:
 		return readPart(p.Data, id, val)
+	case memberKey:
+		return readPart(p.Members, id, val)
 	case indexKey:
 		if len(val) != 8 {
 			return errors.New("the index has not 8 bytes")
 		}
 		p.Index = binary.BigEndian.Uint64(val)
 		return nil
+	case markKey:
+		return nil // Store.Mark reads it
 	}
 	return errors.New("it is of no known kind")
 }
@@ -134,7 +140,9 @@ func (s *Store) Save(d *Delta, now *Plan) error {
 	}
 	errs = append(errs, b.Set([]byte{indexKey}, binary.BigEndian.AppendUint64(nil, d.Index), nil),
 		write(b, hostKey, &d.Hosts), write(b, workerKey, &d.Workers), write(b, versionKey, &d.Versions), write(b, bundleKey, &d.Bundles),
-		write(b, cronKey, &d.Crons), write(b, consumerKey, &d.Consumers), write(b, dataKey, &d.Data))
+		write(b, cronKey, &d.Crons), write(b, consumerKey, &d.Consumers), write(b, dataKey, &d.Data),
+		write(b, memberKey, &d.Members))
+	errs = append(errs, s.writeMark(b))
 	if err := errors.Join(errs...); err != nil {
 		s.stale = true
 		return fault.Wrap(fault.Internal, "plan.Save", err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -99,13 +100,49 @@ func parse(raw []byte) ([]key, error) {
 	return keys, nil
 }
 
-func (r *Ring) write(keys []key) error {
+func (r *Ring) write(keys []key) error { return disk.WriteFile(r.path, render(keys), 0o600) }
+
+func render(keys []key) []byte {
 	var b bytes.Buffer
 	b.WriteString(fileHead + "\n")
 	for _, k := range keys {
 		b.WriteString(hex.EncodeToString(k.id[:]) + " " + base64.StdEncoding.EncodeToString(k.secret[:]) + "\n")
 	}
-	return disk.WriteFile(r.path, b.Bytes(), 0o600)
+	return b.Bytes()
+}
+
+// File returns the key file as it is: a secret, for another node of the same fleet. The caller owns the slice.
+func (r *Ring) File() []byte {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return render(r.keys)
+}
+
+// Take makes the keys of raw, a key file of another node of the fleet, those of this ring, durably, and keeps beside them the ring's
+// own that used reports: what they sealed is still around here. A file that holds no keys is Invalid; one with another key under an id
+// that the ring knows, or with which there would be too many, a Conflict. The ring is then what it was.
+func (r *Ring) Take(raw []byte, used func(id string) bool) error {
+	theirs, err := parse(raw)
+	if err != nil {
+		return fault.Newf(fault.Invalid, "seal.Take", "what the other node sent does not hold node keys (%v)", err)
+	}
+	return r.replace(func(old []key) ([]key, error) {
+		keys := slices.Clone(theirs)
+		for _, k := range old {
+			id := hex.EncodeToString(k.id[:])
+			at := slices.IndexFunc(theirs, func(t key) bool { return t.id == k.id })
+			switch {
+			case at >= 0 && theirs[at] != k:
+				return nil, fault.Newf(fault.Conflict, "seal.Take", "the other node has another key %s: the nodes are not of one fleet", id)
+			case at < 0 && used(id):
+				keys = append(keys, k)
+			}
+		}
+		if len(keys) > maxKeys {
+			return nil, fault.Newf(fault.Conflict, "seal.Take", "with the keys of the other node there would be %d", len(keys))
+		}
+		return keys, nil
+	})
 }
 
 func (r *Ring) key(id [idBytes]byte) (key, bool) {
@@ -168,7 +205,7 @@ func (r *Ring) replace(change func([]key) ([]key, error)) error {
 	old := r.keys
 	r.mu.RUnlock()
 	keys, err := change(old)
-	if err != nil || len(keys) == len(old) {
+	if err != nil || slices.Equal(keys, old) {
 		return err
 	}
 	if err := r.write(keys); err != nil {

@@ -188,3 +188,48 @@ func FuzzKeyFile(f *testing.F) {
 		}
 	})
 }
+
+// A ring takes over another node's keys in their order, durably, and keeps its own only where they are used; a file that is none, or
+// that contradicts it, changes nothing.
+func TestTake(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "node.key")
+	leader, r := open(t, filepath.Join(t.TempDir(), "node.key")), open(t, path)
+	own, old := r.Current(), leader.Current()
+	never := func(string) bool { return false }
+	box := sealed(t, leader, "value", "x")
+	if err := leader.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Take(leader.File(), func(id string) bool { return id == own }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(r.IDs(), " "), strings.Join([]string{leader.Current(), old, own}, " "); got != want {
+		t.Errorf("the ring has %s, want %s", got, want)
+	}
+	r = open(t, path) // durable
+	if got, err := r.Open(box, "x"); err != nil || string(got) != "value" {
+		t.Errorf("the leader's box opens to %q, %v", got, err)
+	}
+	if err := r.Take(leader.File(), never); err != nil || len(r.IDs()) != 2 {
+		t.Errorf("unused, the own key stays: %v, %v", r.IDs(), err)
+	}
+	if err := leader.Forget(never); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Take(leader.File(), never); err != nil || !bytes.Equal(r.File(), leader.File()) {
+		t.Errorf("the forgotten key stays: %v, %v", r.IDs(), err)
+	}
+	other := open(t, filepath.Join(t.TempDir(), "node.key"))
+	if err := other.Take(leader.File(), never); err != nil || !bytes.Equal(other.File(), leader.File()) {
+		t.Errorf("one key in the place of one: %v", err)
+	}
+	before := r.File()
+	fields := strings.Fields(string(before))
+	foreign := strings.Replace(string(before), fields[len(fields)-1], "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", 1)
+	for text, code := range map[string]fault.Code{"": fault.Invalid, string(before) + "x\n": fault.Invalid, foreign: fault.Conflict} {
+		err := r.Take([]byte(text), never)
+		if fault.CodeOf(err) != code || strings.Contains(err.Error(), fields[len(fields)-1]) || !bytes.Equal(r.File(), before) {
+			t.Errorf("%.30q gives %v", text, err)
+		}
+	}
+}

@@ -19,6 +19,9 @@ func (s *State) accept(c *Command, d decision) Outcome {
 			UID: c.UID, Tenant: c.Actor.Tenant, Space: c.Space, Scope: d.driver.Scope, Name: c.Name, Form: c.Form, Principal: c.Actor.Principal,
 			Born: s.births, Observed: json.RawMessage("{}"), Output: json.RawMessage("{}"), Sealed: c.Sealed, driver: d.driver,
 		}
+		if Homed(d.driver.Store) {
+			r.Home = c.Home
+		}
 		if d.driver.Assigns {
 			r.Address = c.Address
 		}

@@ -35,7 +35,15 @@ const (
 	Carry      Kind = "carry"     // which facade sets this program has
 	RecordRuns Kind = "runs"      // matches of cron triggers
 	EndRuns    Kind = "ran"       // runs that are done
-	Vanish     Kind = "vanish"    // a record is taken out of band; only builds that test crashes do it
+
+	FoundFleet   Kind = "fleet"   // this state becomes that of a fleet with its first member
+	InviteMember Kind = "invite"  // Fleet.Invite lets one node join
+	JoinFleet    Kind = "join"    // by a node that has an invite's secret
+	ReportMember Kind = "member"  // what a member says of itself, or its new certificate
+	DrainMember  Kind = "drain"   // Fleet.Member.Draining
+	RemoveMember Kind = "remove"  // for ever
+	Disband      Kind = "disband" // of a restored state: it is that of a node alone
+	Vanish       Kind = "vanish"  // a record is taken out of band; only builds that test crashes do it
 )
 
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
@@ -82,6 +90,9 @@ type Command struct {
 	Used   map[string]int64 `json:"used,omitempty"` // of UseTokens: by id, Unix ms
 	Secret []byte           `json:"secret,omitempty"`
 	Reason InputReason      `json:"reason,omitempty"` // of AwaitInput
+
+	Home  string       `json:"home,omitempty"`  // of a create: the node that accepts it
+	Fleet *FleetChange `json:"fleet,omitempty"` // of the commands about the fleet
 
 	Facades []string `json:"facades,omitempty"` // of Carry: identities, ascending
 	Runs    []Run    `json:"runs,omitempty"`    // of RecordRuns and EndRuns

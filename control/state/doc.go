@@ -16,6 +16,8 @@
 //	runs.go      matches of cron triggers on record
 //	ledger.go    what is applied to databases
 //	facades.go   the facade sets that the program carries (worker-version §9)
+//	fleet.go     members, invites, the authority of the fleet, homes
+//	membership.go the rules FL-1 to FL-5 and what becomes of members
 //	access.go    tokens, roles, Spaces
 //	sweep.go     retention
 //	snapshot.go  the encoded whole

@@ -49,6 +49,7 @@ type Resource struct {
 	Settled bool           `json:"settled,omitempty"` // its create succeeded, or a later update repaired it
 	Since   int64          `json:"since,omitempty"`   // when its last create or update succeeded, Unix ms
 	Lost    bool           `json:"lost,omitempty"`    // of a data Resource: its store is known to be gone
+	Home    string         `json:"home,omitempty"`    // of a data Resource whose store is at one node: that node; "" is the founding one
 	Address string         `json:"address,omitempty"` // assigned host name
 	Sealed  string         `json:"sealed,omitempty"`  // of a version: identity of the facade set it was made for
 	Exports []string       `json:"exports,omitempty"` // of a version: handlers that its main module exports

@@ -16,6 +16,7 @@ type reference struct {
 	live  map[string]*refResource
 	names map[string]string // tenant and name to UID
 	gone  map[string]string // UID to tenant
+	fleet *refFleet
 }
 
 // refSpec is a spec as the generator makes it; kind is the Form's last words.
@@ -48,10 +49,11 @@ type refResource struct {
 	deleting          bool // the unfinished one is a delete
 	at                int64
 	active            []rules.Weight
+	home              string
 }
 
 func newReference() *reference {
-	return &reference{live: map[string]*refResource{}, names: map[string]string{}, gone: map[string]string{}}
+	return &reference{live: map[string]*refResource{}, names: map[string]string{}, gone: map[string]string{}, fleet: newRefFleet()}
 }
 
 // verdict is a refusal as far as it has to agree: kind and rule.

@@ -68,7 +68,7 @@ func (s *State) replenish(c *Command) Outcome {
 	return Outcome{Operation: &next}
 }
 
-// reseal stores the same values under another key: of a Resource, of an Operation under way, or the comparison key.
+// reseal stores the same values under another key: of a Resource, of an Operation under way, of the fleet, or the comparison key.
 func (s *State) reseal(c *Command) Outcome {
 	switch {
 	case c.UID != "":
@@ -89,6 +89,8 @@ func (s *State) reseal(c *Command) Outcome {
 		next := *op
 		next.Command = op.Command.withBoxes(c.Inputs.Boxes, op.Command.Inputs.Expires)
 		s.setOperation(&next)
+	case c.Fleet != nil:
+		s.resealAuthority(c.Fleet.Authority)
 	case c.Secret != nil:
 		s.marker = c.Secret
 	}

@@ -110,7 +110,7 @@ func (x *sequence) issue(tenant string, s refSpec) {
 		name = "r000"
 	}
 	c := &Command{Kind: CreateResource, Actor: Actor{Tenant: tenant, Principal: "p", Role: Editor}, UID: uid, Form: x.form(kind), Space: "s", Name: name,
-		Spec: []byte(s.json), Proven: true, Address: uid + ".edge.test"}
+		Spec: []byte(s.json), Proven: true, Address: uid + ".edge.test", Home: pickOf(x, x.m.fleet.members, "")}
 	want := firstOf(
 		func() verdict { return shape(&s) },
 		func() verdict { return distribution(&s) },
@@ -126,7 +126,7 @@ func (x *sequence) issue(tenant string, s refSpec) {
 	if !x.agree("create "+uid+" "+kind+" "+s.json+" of "+tenant, out, want) {
 		return
 	}
-	r := &refResource{uid: uid, tenant: tenant, name: name, spec: s, phase: "pending"}
+	r := &refResource{uid: uid, tenant: tenant, name: name, spec: s, phase: "pending", home: c.Home}
 	x.m.live[uid], x.m.names[x.named(tenant, kind, name)] = r, uid
 	x.began(r, out, false)
 }
@@ -304,13 +304,17 @@ func (x *sequence) run() {
 		if x.rng.IntN(4) == 0 {
 			before = x.renderings()
 		}
-		switch n := x.rng.IntN(20); {
+		switch n := x.rng.IntN(21); {
 		case n < 11:
 			x.create()
 		case n < 14:
 			x.update()
 		case n < 16:
 			x.remove()
+		case n == 20: // rare, but then enough for a fleet to have a history
+			for range 12 {
+				x.fleet()
+			}
 		default:
 			x.settle()
 		}
@@ -322,6 +326,7 @@ func (x *sequence) run() {
 		}
 	}
 	x.check(nil)
+	x.checkFleet()
 	if x.rng.IntN(16) == 0 {
 		x.restarted()
 	}
@@ -339,7 +344,8 @@ func TestSequencesAgreeWithReference(t *testing.T) {
 		x.run()
 	}
 	for _, rule := range strings.Fields("WA-1.1 WA-2.1 WA-2.2 WA-2.3 WA-3.1 WA-3.2 WA-3.3 WA-3.4 WA-3.5 WA-4.1 WA-5.1 WA-5.2 WA-5.3 WA-5.4 WA-8.1 " +
-		"REL-1 REL-3 REL-4 REL-5 REL-8 CL-3 CL-6 CL-8 CL-9 immutable") {
+		"REL-1 REL-3 REL-4 REL-5 REL-8 CL-3 CL-6 CL-8 CL-9 immutable " +
+		"FL-1 FL-2 FL-3.1 FL-3.2 FL-3.3 FL-4.1 FL-4.2 FL-4.3 FL-5.1 FL-5.2 FL-5.3") {
 		if seen[rule] == 0 && sequences >= 10_000 {
 			t.Errorf("no sequence came to %s: the generator is too narrow", rule)
 		}

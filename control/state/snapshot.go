@@ -9,20 +9,25 @@ import (
 	"edged/control/form"
 )
 
-// snapshotFormat is the format that Write makes; a newer one is refused.
-const snapshotFormat = 1
+// snapshotFormat is the newest format that Write makes; a newer one is refused. A state without a fleet is written as 1, which
+// programs that know no fleets read; one with a fleet would lose it there.
+const snapshotFormat = 2
 
 // entry is one line of a snapshot; exactly one member is set.
 type entry struct {
-	Head      *head      `json:"head,omitempty"`
-	Resource  *Resource  `json:"resource,omitempty"`
-	Operation *Operation `json:"operation,omitempty"`
-	Replay    *replayRow `json:"replay,omitempty"`
-	Tomb      *tombRow   `json:"tomb,omitempty"`
-	Token     *Token     `json:"token,omitempty"`
-	Runs      *runRow    `json:"runs,omitempty"`
-	Ledger    *ledgerRow `json:"ledger,omitempty"`
-	End       *int       `json:"end,omitempty"` // number of lines before it: a cut snapshot shows
+	Head      *head       `json:"head,omitempty"`
+	Resource  *Resource   `json:"resource,omitempty"`
+	Operation *Operation  `json:"operation,omitempty"`
+	Replay    *replayRow  `json:"replay,omitempty"`
+	Tomb      *tombRow    `json:"tomb,omitempty"`
+	Token     *Token      `json:"token,omitempty"`
+	Runs      *runRow     `json:"runs,omitempty"`
+	Ledger    *ledgerRow  `json:"ledger,omitempty"`
+	Fleet     *fleetRow   `json:"fleet,omitempty"`
+	Member    *Member     `json:"member,omitempty"`
+	Removed   *removedRow `json:"removed,omitempty"`
+	Invite    *Invite     `json:"invite,omitempty"`
+	End       *int        `json:"end,omitempty"` // number of lines before it: a cut snapshot shows
 }
 
 type head struct {
@@ -54,6 +59,7 @@ func (s *State) Freeze() *Frozen {
 	t := s.tables
 	t.resources, t.operations, t.replays = t.resources.Copy(), t.operations.Copy(), t.replays.Copy()
 	t.tombs, t.tokens, t.runs, t.ledgers = t.tombs.Copy(), t.tokens.Copy(), t.runs.Copy(), t.ledgers.Copy()
+	t.fleet = t.fleet.copy()
 	return &Frozen{t}
 }
 
@@ -69,7 +75,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	enc.SetEscapeHTML(false)
 	lines := 0
 	put := func(e entry) bool { lines++; return enc.Encode(e) == nil } // a buffered writer keeps its first error
-	put(entry{Head: &head{snapshotFormat, f.t.last, f.t.births, f.t.secret, f.t.marker, f.t.facades}})
+	put(entry{Head: &head{f.t.fleet.format(), f.t.last, f.t.births, f.t.secret, f.t.marker, f.t.facades}})
 	f.t.resources.Scan(func(_ string, r *Resource) bool { return put(entry{Resource: r}) })
 	f.t.operations.Scan(func(_ string, op *Operation) bool { return put(entry{Operation: op}) })
 	f.t.replays.Scan(func(k string, r *replay) bool { return put(entry{Replay: &replayRow{[]byte(k), *r}}) })
@@ -77,6 +83,7 @@ func (f *Frozen) Write(w io.Writer) error {
 	f.t.tokens.Scan(func(_ string, t *Token) bool { return put(entry{Token: t}) })
 	f.t.runs.Scan(func(_ string, row *runRow) bool { return put(entry{Runs: row}) })
 	f.t.ledgers.Scan(func(_ string, row *ledgerRow) bool { return put(entry{Ledger: row}) })
+	f.t.fleet.write(put)
 	n := lines
 	put(entry{End: &n})
 	return buf.Flush()
@@ -88,6 +95,7 @@ func (s *State) Restore(r io.Reader) error {
 	defer s.mu.Unlock()
 	s.resources.Scan(func(uid string, r *Resource) bool { s.note(uid, r); return true }) // all of it may be gone
 	s.reset()
+	s.fleetRevision++
 	lines := 0
 	for batch := range decodeAll(r, s.drivers) {
 		for i := range batch.entries {
@@ -133,6 +141,8 @@ func (s *State) load(e *entry) error {
 		s.runs.Load(e.Runs.Trigger, e.Runs)
 	case e.Ledger != nil:
 		s.ledgers.Load(e.Ledger.Database, e.Ledger)
+	default:
+		s.fleet.load(e)
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ type State struct {
 	mu      sync.RWMutex // guards everything below; Apply writes, all else reads
 	changed changes
 	tables
+
+	fleetRevision uint64 // moves with every change of a member
 }
 
 // tables is what a snapshot holds, and the indexes that follow from it. Copies are cheap: the maps share their nodes.
@@ -25,6 +27,8 @@ type tables struct {
 	births uint64 // number of creates so far
 	secret []byte // made once; signs cursors
 	marker []byte // sealed key of the marks of private inputs
+
+	fleet fleet
 
 	facades []string // sets that the program carries, ascending; nil: nobody told, and none is judged
 
@@ -56,6 +60,7 @@ func New(drivers form.Table) *State {
 
 func (t *tables) reset() {
 	*t = tables{
+		fleet:     newFleet(),
 		resources: new(btree.Map[string, *Resource]), operations: new(btree.Map[string, *Operation]),
 		replays: new(btree.Map[string, *replay]), tombs: new(btree.Map[string, *tombstone]), tokens: new(btree.Map[string, *Token]), runs: new(btree.Map[string, *runRow]), ledgers: new(btree.Map[string, *ledgerRow]),
 		names: new(btree.Map[string, string]), tenants: new(btree.Map[string, string]), claims: new(btree.Map[string, string]), listed: new(btree.Map[string, string]),
@@ -109,6 +114,8 @@ func (s *State) Apply(c *Command) Outcome {
 		if s.secret == nil {
 			s.secret = c.Secret
 		}
+	case FoundFleet, InviteMember, JoinFleet, ReportMember, DrainMember, RemoveMember, Disband:
+		return s.applyFleet(c)
 	case Vanish:
 		return s.outOfBand(c)
 	}

@@ -98,5 +98,8 @@ func Open(opt Options) (*Peers, error) {
 	return p, nil
 }
 
+// Epoch is the fleet's: the instant of its authority, in Unix milliseconds. A fleet that is founded anew, as after a restore, has a later one.
+func (p *Peers) Epoch() uint64 { return uint64(p.root.NotBefore.UnixMilli()) }
+
 // NotAfter returns when this member's certificate ends. Renewal should keep it more than ten days away.
 func (p *Peers) NotAfter() time.Time { return p.leaf.Load().Leaf.NotAfter }

@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fleetOf is some nodes under one control plane; the first has founded it.
+type fleetOf struct {
+	t     *testing.T
+	nodes []*node
+	token string // file with the founder's
+}
+
+// places are the addresses of members by data directory: one that comes back is looked for where it was.
+var places sync.Map
+
+// freeAddr is an address that nobody has now.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// member starts a node with a door for other nodes.
+func member(t *testing.T, dir string, flags ...string) *node {
+	t.Helper()
+	place, _ := places.LoadOrStore(dir, [2]string{freeAddr(t), freeAddr(t)})
+	at := place.([2]string)
+	return start(t, dir, append([]string{"--peer", at[0], "--gossip", at[1]}, flags...)...)
+}
+
+// foundFleet starts voters and edges and returns when the voters vote.
+func foundFleet(t *testing.T, voters, edges int) *fleetOf {
+	t.Helper()
+	founder := member(t, filepath.Join(t.TempDir(), "data"))
+	f := &fleetOf{t: t, nodes: []*node{founder}, token: filepath.Join(founder.dir, "control.token")}
+	for i := 1; i < voters+edges; i++ {
+		role := "control,edge"
+		if i >= voters {
+			role = "edge"
+		}
+		n := f.join(founder, filepath.Join(t.TempDir(), "data"), role)
+		if i < voters {
+			f.edged(founder, "fleet", "add-control", n.id())
+		}
+	}
+	return f
+}
+
+// join starts a node with an invite of a member's fleet.
+func (f *fleetOf) join(of *node, dir, role string) *node {
+	f.t.Helper()
+	var made struct{ Invite string }
+	if text := f.edged(f.nodes[0], "fleet", "invite", "--role", role, "--json"); json.Unmarshal([]byte(text), &made) != nil {
+		f.t.Fatal(text)
+	}
+	n := member(f.t, dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
+	f.nodes = append(f.nodes, n)
+	return n
+}
+
+// edged runs a client command against a member with the founder's token.
+func (f *fleetOf) edged(n *node, args ...string) string {
+	f.t.Helper()
+	return n.edged(append(args, "--token-file", f.token)...)
+}
+
+func (f *fleetOf) deploy(n *node, dir string) string {
+	f.t.Helper()
+	return n.deploy(dir, "--token-file", f.token)
+}
+
+// members is what `edged fleet nodes` says, by ID.
+func (f *fleetOf) members(n *node) map[string]fleetMember {
+	f.t.Helper()
+	var out struct{ Items []fleetMember }
+	text := f.edged(n, "fleet", "nodes", "--json")
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&out); err != nil {
+		f.t.Fatal(err, text)
+	}
+	byID := map[string]fleetMember{}
+	for _, m := range out.Items {
+		byID[m.ID] = m
+	}
+	return byID
+}
+
+type fleetMember struct {
+	ID           string
+	Votes, Leads bool
+	Serves       uint64
+}
+
+// everywhere waits until all of the members answer url so.
+func (f *fleetOf) everywhere(url, want string, nodes ...*node) {
+	f.t.Helper()
+	for i, n := range nodes {
+		var last answer
+		n.waits(func() bool { last = n.get(url); return last.status == 200 && last.body == want },
+			fmt.Sprintf("node %d of %d does not answer %q", i, len(nodes), want))
+	}
+}
+
+func (n *node) id() string {
+	n.t.Helper()
+	b, err := os.ReadFile(filepath.Join(n.dir, "node.id"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (n *node) peer() string {
+	n.t.Helper()
+	b, err := os.ReadFile(filepath.Join(n.dir, "run.json"))
+	var info struct{ Peer string }
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	if err != nil || info.Peer == "" {
+		n.t.Fatalf("run.json names no peer listener: %v\n%s", err, b)
+	}
+	return info.Peer
+}
+
+// saying is a worker that answers with a text, or with what a key of its namespace holds.
+func saying(t *testing.T, text string) string {
+	return write(t, map[string]string{
+		"worker.toml": "name = \"says\"\nmain = \"w.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n[bindings]\nCACHE = { kv = \"cache\" }\nDB = { sqlite = \"db\" }\n",
+		"w.js": `export default { async fetch(request, env) {
+	const path = new URL(request.url).pathname.slice(1);
+	if (request.method === "PUT") { await env.CACHE.put(path, await request.text()); return new Response("put"); }
+	if (path === "sql") {
+		try { await env.DB.query("SELECT 1", []); return new Response("rows"); } catch (e) { return new Response(e.name); }
+	}
+	if (path !== "") { const v = await env.CACHE.get(path); return new Response(v === null ? "nothing" : new TextDecoder().decode(v)); }
+	return new Response("` + text + `");
+} }`})
+}
+
+// Issue 7: a node becomes the first of a fleet without migration; voters and edges join; every member serves what one deploy says, and has
+// the KV of the others; what has one home answers there alone; the loss of the leader stops nothing and loses nothing; a member that was
+// away catches up; one that is removed is out for ever.
+func TestFleet(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	alone := start(t, dir)
+	url := alone.deploy(saying(t, "one"))
+	if code := alone.stop(); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	a := member(t, dir)
+	f := &fleetOf{t: t, nodes: []*node{a}, token: filepath.Join(dir, "control.token")}
+	f.everywhere(url, "one", a)
+	b := f.join(a, filepath.Join(t.TempDir(), "data"), "control,edge")
+	c := f.join(a, filepath.Join(t.TempDir(), "data"), "control,edge")
+	for _, n := range []*node{b, c} {
+		f.edged(a, "fleet", "add-control", n.id())
+	}
+	d := f.join(b, filepath.Join(t.TempDir(), "data"), "edge") // by way of a voter that does not lead
+	f.everywhere(url, "one", a, b, c, d)
+
+	if got := d.do("PUT", url+"/color", strings.NewReader("green")); got.body != "put" {
+		t.Fatalf("put: %d %s", got.status, got.body)
+	}
+	f.everywhere(url+"/color", "green", a, b, c, d)
+	f.everywhere(url+"/sql", "rows", a) // it was made there
+	f.everywhere(url+"/sql", "backend_unavailable", b, d)
+
+	a.kill()
+	f.everywhere(url, "one", b, c, d)
+	if got := b.do("PUT", url+"/color", strings.NewReader("blue")); got.body != "put" {
+		t.Fatalf("put without the founder: %d %s", got.status, got.body)
+	}
+	if again := f.deploy(c, saying(t, "two")); again != url {
+		t.Errorf("the address became %s", again)
+	}
+	f.everywhere(url, "two", b, c, d)
+	f.everywhere(url+"/color", "blue", b, c, d)
+
+	// A new key of secrets reaches the members with what is sealed with it.
+	secret := write(t, map[string]string{"worker.toml": "name = \"keeps\"\nmain = \"w.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n[secrets]\nrequired = [\"WORD\"]\n",
+		"w.js": `export default { fetch(request, env) { return new Response(env.WORD); } }`, "secrets.toml": "WORD = \"hush\"\n"})
+	kept := c.deploy(secret, "--token-file", f.token, "--secrets-file", filepath.Join(secret, "secrets.toml"))
+	f.everywhere(kept, "hush", b, c, d)
+	f.edged(c, "secrets", "rotate")
+	d.kill()
+	d = member(t, d.dir, "--role", "edge")
+	f.everywhere(kept, "hush", b, c, d)
+
+	a = member(t, dir)
+	f.everywhere(kept, "hush", a)
+	f.everywhere(url, "two", a)
+	f.everywhere(url+"/color", "blue", a)
+	f.everywhere(url+"/sql", "rows", a)
+
+	f.edged(b, "fleet", "remove", d.id())
+	if left := f.members(c); len(left) != 3 || left[d.id()].ID != "" {
+		t.Errorf("members: %v", left)
+	}
+	if out := f.edged(a, "deploy", saying(t, "three"), "--wait"); !strings.Contains(out, "all of 3 nodes serve it") {
+		t.Errorf("deploy --wait: %s", out)
+	}
+	for i, n := range []*node{a, b, c} {
+		if got := n.get(url); got.body != "three" {
+			t.Errorf("node %d answers %q although the deploy has waited for it", i, got.body)
+		}
+	}
+	if got := d.get(url); got.body != "two" {
+		t.Errorf("a removed member answers %d %q: it got a plan of the fleet", got.status, got.body)
+	}
+}
+
+// Issue 7.3: an edge serves from its last plan without any voter, also after a restart, and what needs the control plane is refused.
+func TestEdgeServesAlone(t *testing.T) {
+	f := foundFleet(t, 1, 1)
+	a, d := f.nodes[0], f.nodes[1]
+	url := f.deploy(a, saying(t, "one"))
+	f.everywhere(url, "one", d)
+	a.kill()
+	f.everywhere(url, "one", d)
+	d.kill()
+	d = member(t, d.dir, "--role", "edge")
+	f.everywhere(url, "one", d)
+	if got, err := d.ask(d.client(d.info.Control, d.trust()), "GET", d.info.ControlOrigin+"/", nil); err != nil || got.status != 421 {
+		t.Errorf("its control listener: %d %s, %v", got.status, got.body, err)
+	}
+	a = member(t, a.dir)
+	f.deploy(a, saying(t, "two"))
+	f.everywhere(url, "two", d)
+}
+
+// Issue 7.2: an invite is good for one node, and a data directory with a history of its own joins no other.
+func TestJoinRefusals(t *testing.T) {
+	f := foundFleet(t, 1, 0)
+	a := f.nodes[0]
+	own := filepath.Join(t.TempDir(), "data")
+	start(t, own).kill()
+	var made struct{ Invite string }
+	if err := json.Unmarshal([]byte(f.edged(a, "fleet", "invite", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir string, flags ...string) string {
+		out, code := runEdged(t, append([]string{"run", "--data-dir", dir, "--http", "127.0.0.1:0", "--https", "", "--control", "127.0.0.1:0", "--admin", "",
+			"--peer", "127.0.0.1:0"}, flags...)...)
+		if code == 0 {
+			t.Errorf("%v started:\n%s", flags, out)
+		}
+		return out
+	}
+	join := []string{"--role", "edge", "--join", a.peer(), "--invite", made.Invite}
+	if out := run(own, join...); !strings.Contains(out, "control state of its own") {
+		t.Errorf("with a state of its own: %s", out)
+	}
+	f.nodes = append(f.nodes, member(t, filepath.Join(t.TempDir(), "data"), join...))
+	if out := run(filepath.Join(t.TempDir(), "data"), join...); !strings.Contains(out, "invite") {
+		t.Errorf("with a used invite: %s", out)
+	}
+	if out := run(filepath.Join(t.TempDir(), "data"), "--role", "edge"); !strings.Contains(out, "--join") {
+		t.Errorf("an edge alone: %s", out)
+	}
+	a.stop()
+	if out, code := runEdged(t, "run", "--data-dir", a.dir, "--http", "127.0.0.1:0", "--https", "", "--control", "127.0.0.1:0", "--admin", ""); code == 0 || !strings.Contains(out, "--peer") {
+		t.Errorf("a member without --peer: %d %s", code, out)
+	}
+}

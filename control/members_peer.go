@@ -1,0 +1,63 @@
+package control
+
+import (
+	"net/http"
+
+	"edged/internal/fault"
+	"edged/internal/fleetwire"
+)
+
+// The paths of FleetHandler.
+const (
+	PathReport = "/fleet/v1/report" // POST MemberReport
+	PathRing   = "/fleet/v1/ring"   // GET: the node key file
+)
+
+// maxReport bounds a MemberReport, in bytes.
+const maxReport = 64 << 10
+
+// FleetHandler answers members of the fleet on the peer listener: PathReport takes what one says of itself, PathRing gives it the keys
+// that secrets are sealed with. caller names the member that a request comes from, "" for anybody else.
+func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
+	answer := func(do func(w http.ResponseWriter, r *http.Request, member string) error) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			member := caller(r)
+			if c.state.Member(member) == nil {
+				fleetwire.WriteError(w, fault.New(fault.Denied, "control.fleet", "only members of the fleet are answered"))
+				return
+			}
+			if err := do(w, r, member); err != nil {
+				if code := fault.CodeOf(err); code == fault.Internal || code == fault.Unavailable {
+					c.opt.Log.Error("a member's call failed", "err", err, "node", member, "path", r.URL.Path)
+				}
+				fleetwire.WriteError(w, err)
+			}
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+PathReport, answer(func(w http.ResponseWriter, r *http.Request, member string) error {
+		var in MemberReport
+		if err := fleetwire.ReadJSON(r.Body, maxReport, &in); err != nil {
+			return err
+		}
+		if err := c.Report(r.Context(), member, in); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}))
+	mux.Handle("GET "+PathRing, answer(func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, _ = w.Write(c.secrets.ring.File()) // a member that left asks again
+		return nil
+	}))
+	return mux
+}
+
+// TakeRing makes the keys that another member sent, from its PathRing, those of this node, durably. Keys of its own that something
+// in its control state is sealed with stay beside them. The errors are those of seal.Ring.Take.
+func (c *Control) TakeRing(raw []byte) error {
+	used := c.keysInUse()
+	return c.secrets.ring.Take(raw, func(id string) bool { return used[id] })
+}

@@ -1,0 +1,103 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"edged/control/raftlog"
+	"edged/internal/fault"
+)
+
+// openLog opens raft's files, founds the log if nobody has, and finds out whether this node is one of its voters. Nothing of the state
+// is read here: that takes long for a large one, and serving does not wait for it.
+func (c *Control) openLog(dir string) error {
+	log, err := raftlog.Open(raftlog.Options{Dir: filepath.Join(dir, "log"), Log: c.opt.Log})
+	if err != nil {
+		return err
+	}
+	fail := func(what string, err error) error {
+		return errors.Join(fault.Wrap(fault.Unavailable, "control.Open", fmt.Errorf("%s: %w", what, err)), log.Close())
+	}
+	hl := raftLogger(c.opt.Log)
+	snaps, err := raftlog.OpenSnapshots(filepath.Join(dir, "snapshots"), 2, hl)
+	if err != nil {
+		return fail("open snapshots", err)
+	}
+	conf := c.opt.raftConfig(hl)
+	addr, lone := raft.NewInmemTransport(raft.ServerAddress(c.opt.NodeID))
+	known, err := raft.HasExistingState(log, log, snaps)
+	if err != nil {
+		return fail("read log", err)
+	}
+	if !known && !(c.opt.Fleet != nil && c.opt.Fleet.Joined) {
+		voters := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: addr}}}
+		if err := raft.BootstrapCluster(conf, log, log, snaps, lone, voters); err != nil {
+			return fail("found log", err)
+		}
+		known = true
+	}
+	if known {
+		reading := *conf
+		reading.NoSnapshotRestoreOnStart = true
+		voters, err := raft.GetConfiguration(&reading, c.machine, log, log, snaps, lone)
+		if err != nil {
+			return fail("read voters", err)
+		}
+		if err := c.checkVoters(voters.Servers); err != nil {
+			return errors.Join(err, log.Close())
+		}
+	}
+	c.log = log
+	c.startRaft = func() (*raft.Raft, error) {
+		transport := c.opt.transport(lone, hl)
+		r, err := raft.NewRaft(conf, c.machine, log, log, snaps, transport)
+		if err != nil {
+			err = errors.Join(err, transport.Close())
+		}
+		return r, fault.Wrap(fault.Unavailable, "control.Run", err)
+	}
+	return nil
+}
+
+// checkVoters refuses a log that this node cannot go on with alone. Of a fleet's log it may be no voter any more, or not yet.
+func (c *Control) checkVoters(voters []raft.Server) error {
+	const op = "control.Open"
+	switch {
+	case c.opt.Fleet != nil:
+		return nil
+	case !slices.ContainsFunc(voters, func(s raft.Server) bool { return string(s.ID) == c.opt.NodeID }):
+		// It would wait for an election for ever.
+		return fault.Newf(fault.Conflict, op, "the control log in %s belongs to another node than %s", c.opt.Dir, c.opt.NodeID)
+	case len(voters) > 1:
+		return fault.Newf(fault.Conflict, op, "the control log in %s is shared by %d nodes: start with --peer, so that they can be reached",
+			c.opt.Dir, len(voters))
+	}
+	return nil
+}
+
+// raftConfig has short timeouts for a lone voter: it hears from nobody, so that waiting only delays its election.
+func (o *Options) raftConfig(log hclog.Logger) *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(o.NodeID)
+	var beat time.Duration // 0: raft's own, 1 s
+	if o.Fleet == nil {
+		beat = 50 * time.Millisecond
+	} else {
+		beat = o.Fleet.heartbeat
+	}
+	if beat != 0 {
+		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout, conf.CommitTimeout = beat, beat, beat, beat/10
+	}
+	conf.SnapshotThreshold, conf.TrailingLogs = o.SnapshotCommands, o.SnapshotCommands
+	conf.SnapshotInterval = 10 * time.Second // with the threshold it bounds what a restart has to apply again
+	conf.ShutdownOnRemove = false            // it may be added again; its transport ends with Close
+	conf.Logger = log
+	conf.NoLegacyTelemetry = true
+	return conf
+}

@@ -1,0 +1,297 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"edged/control"
+	"edged/control/feed"
+	"edged/control/plan"
+	"edged/internal/fault"
+	"edged/internal/fleetwire"
+	"edged/internal/life"
+	"edged/internal/pki"
+	"edged/node/peer"
+)
+
+// found makes the control state of this node that of a fleet, whose first member it is. The room runs for that alone: nobody can reach it
+// yet.
+func (n *Node) found(f *fleet) error {
+	metrics := n.registry
+	n.registry = prometheus.NewRegistry() // of rooms that are opened again
+	defer func() { n.registry = metrics }()
+	if err := n.openStores(); err != nil {
+		return err
+	}
+	defer func() { _ = n.stores.close(); n.stores = stores{} }() // nothing was written
+	opt, err := n.controlOptions()
+	if err != nil {
+		return err
+	}
+	opt.OnPlan, opt.Retire, opt.InUse, opt.Detach, opt.Inspect, opt.Metrics = nil, nil, nil, nil, nil, nil
+	c, err := control.Open(opt)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
+	defer cancel()
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(running) }()
+	err = func() error {
+		select {
+		case <-c.Started():
+		case err := <-ended:
+			ended <- nil
+			return err
+		}
+		key, csr, err := pki.NewRequest(n.id)
+		if err != nil {
+			return err
+		}
+		req := n.request()
+		req.CSR = csr
+		answer, err := c.FoundFleet(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := n.keep(f, answer, false); err != nil {
+			return err
+		}
+		return peer.Found(f.dir, n.id, answer.CAPEM, answer.CertPEM, key)
+	}()
+	stop()
+	<-ended
+	return errors.Join(err, c.Close())
+}
+
+// waitsForVote tells whether this node joined with the role control and the voters have not made it one of them.
+func (n *Node) waitsForVote() bool {
+	if n.fleet == nil || n.control == nil || !n.fleet.joined {
+		return false
+	}
+	voters, err := n.control.Voters()
+	return err == nil && !slices.Contains(voters, n.id)
+}
+
+// admit takes a node into the fleet, renew keeps one in it; both are calls of the peer listener that may come before the room is open.
+func (n *Node) admit(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {
+	if n.control == nil {
+		return fleetwire.JoinAnswer{}, errStarting
+	}
+	return n.control.Admit(ctx, in)
+}
+
+func (n *Node) renew(ctx context.Context, member string, csr []byte) ([]byte, error) {
+	if n.control == nil {
+		return nil, errStarting
+	}
+	return n.control.Renew(ctx, member, csr)
+}
+
+var errStarting = fault.New(fault.Unavailable, "node.fleet", "this node is starting; retry")
+
+// fresh is when this voter's plan was last known to be the newest.
+func (n *Node) fresh() time.Time {
+	if n.control == nil {
+		return time.Time{}
+	}
+	return n.control.Fresh()
+}
+
+// cutOff says since when a voter has not heard from the leader of the control room.
+func (n *Node) cutOff() (since time.Time, cut bool) {
+	if since = n.fresh(); since.Before(n.fleet.began) {
+		since = n.fleet.began // a start is no proof, but no reason to withhold anything at once either
+	}
+	return since, time.Since(since) > voterSilence
+}
+
+// voterSilence is how long a voter may not hear from the leader before it counts as cut off.
+const voterSilence = 15 * time.Second
+
+// fleetParts are what a member does besides serving: its door, and telling the others where it is.
+func (n *Node) fleetParts(parts *life.Stack) {
+	f := n.fleet
+	if f == nil {
+		return
+	}
+	parts.Push(life.Part{Name: "peer listener", Run: func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) }})
+	parts.Push(life.Part{Name: "cut-off gate", Run: f.gate.Run})
+	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
+	if n.control != nil {
+		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
+	}
+}
+
+const tellEvery = time.Minute
+
+// tellPlace tells the fleet where this member is reached, and brings its keys up to date, at the start, when what it says is not what the
+// fleet knows, and once in a while.
+func (n *Node) tellPlace(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var last time.Time
+	for {
+		if time.Since(last) > tellEvery || !n.placeIsKnown() {
+			err := n.report(ctx)
+			if err == nil {
+				err = n.takeKeys(ctx)
+			}
+			if err == nil {
+				last = time.Now()
+			} else if ctx.Err() == nil {
+				n.log.Debug("the fleet does not take this member's report", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// place is what this member says of itself.
+func (n *Node) place() control.MemberReport {
+	epoch, _ := n.stores.kv.Position()
+	return control.MemberReport{Peer: addrOf(n.bound, "peer"), Gossip: n.stores.kv.GossipAddr(), Origin: n.opt.ControlOrigin, KVEpoch: uint64(epoch)}
+}
+
+func (n *Node) placeIsKnown() bool {
+	m, p := n.fleet.known()[n.id], n.place()
+	return m != nil && m.Peer == p.Peer && m.Gossip == p.Gossip && m.Origin == p.Origin && m.KVEpoch == p.KVEpoch
+}
+
+// report asks the voters to take over this member's place, until one does.
+func (n *Node) report(ctx context.Context) error {
+	p := n.place()
+	if m := n.fleet.known()[n.id]; m != nil {
+		p.Labels = m.Labels
+	}
+	if n.control != nil && n.control.Leader() == n.id {
+		return n.control.Report(ctx, n.id, p)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return fault.Wrap(fault.Internal, "node.report", err)
+	}
+	_, err = n.askVoters(ctx, http.MethodPost, control.PathReport, body)
+	return err
+}
+
+// lacks reports whether the plan has secrets that this member's keys do not open.
+func (n *Node) lacks(d *plan.Delta) bool {
+	if n.control != nil {
+		return n.control.Lacks(d)
+	}
+	return n.follower.keys.Lacks(d)
+}
+
+// takeKeys gets the keys of secrets from a voter.
+func (n *Node) takeKeys(ctx context.Context) error {
+	if n.control != nil && n.control.Leader() == n.id {
+		return nil
+	}
+	raw, err := n.askVoters(ctx, http.MethodGet, control.PathRing, nil)
+	switch {
+	case err != nil:
+		return err
+	case n.control != nil:
+		return n.control.TakeRing(raw)
+	}
+	return n.follower.keys.Take(raw)
+}
+
+// maxKeyFile bounds what a voter may send, in bytes.
+const maxKeyFile = 64 << 10
+
+// askVoters asks one voter after the other until one answers with success.
+func (n *Node) askVoters(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	var errs []error
+	for _, id := range n.fleet.voters() {
+		if id == n.id {
+			continue
+		}
+		raw, err := n.askVoter(ctx, method, "https://"+pki.Host(id)+path, body)
+		if err == nil {
+			return raw, nil
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		return nil, fault.New(fault.Unavailable, "node.fleet", "no other voter is known")
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (n *Node) askVoter(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	const op = "node.askVoter"
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, op, err)
+	}
+	resp, err := n.fleet.peers.Client().Do(req)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, op, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, fleetwire.ReadError(op, resp.StatusCode, resp.Body)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxKeyFile+1))
+	if err == nil && len(raw) > maxKeyFile {
+		err = errors.New("the answer is too long")
+	}
+	return raw, fault.Wrap(fault.Unavailable, op, err)
+}
+
+// applyData makes the namespaces of the plan's KV Resources on this member, and deletes those that are gone: each member has all of them.
+// What has one home is made there by the leader of the control room.
+func (n *Node) applyData(d *plan.Delta) {
+	if n.fleet == nil {
+		return
+	}
+	ctx := context.Background() // a durable write each
+	for _, x := range d.Data.Put {
+		if x.Kind == "kv" {
+			if err := n.stores.kv.Create(ctx, x.UID, homeEpoch); err != nil {
+				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err)
+			}
+		}
+	}
+	for _, uid := range d.Data.Gone {
+		if n.stores.kv.Exists(uid) {
+			if err := n.stores.kv.Delete(ctx, uid); err != nil {
+				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err)
+			}
+		}
+	}
+}
+
+// mountPeers registers what the other members may ask of this one.
+func (n *Node) mountPeers() {
+	f := n.fleet
+	if f == nil {
+		return
+	}
+	f.peers.Handle("/plan/v1/", f.server.Handler())
+	f.peers.Handle("/blob/v1/", feed.Blobs(n.artifacts))
+	f.peers.Handle("/kv/v1/", n.stores.kv.Handler())
+	if n.control != nil {
+		f.peers.Handle("/control/v1/", n.control.PeerHandler())
+		f.peers.Handle("/fleet/v1/", n.control.FleetHandler(peer.Caller))
+	} else {
+		f.peers.Handle("/control/v1/hands/", n.follower.hands)
+	}
+}
