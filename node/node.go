@@ -91,6 +91,7 @@ func (n *Node) openData() (err error) {
 		return err
 	}
 	n.space = disk.NewSpace(disk.SpaceOptions{Dir: dir})
+	n.showState()
 	return n.emptyOutgoing()
 }
 

@@ -24,6 +24,7 @@ type Version struct {
 	env     []byte            // JSON of variables and secrets, nil if there are none
 	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool              // fetch is among the handlers
+	counts  *workerMetrics    // of its worker
 	silent  bool              // logs nothing (Inspect)
 
 	kill  chan struct{} // closed when invocations must end now
@@ -59,7 +60,7 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	}
 	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
 		env: env, bound: bound, maps: maps{graph: graph},
-		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{})}
+		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{})}
 	if err := s.admit(v); err != nil {
 		img.Close()
 		library.Close()
