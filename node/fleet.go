@@ -40,7 +40,6 @@ type fleet struct {
 	dir     string // DATA/fleet
 	peers   *peer.Peers
 	server  *feed.Server
-	metrics *feed.Metrics
 	fetcher *feed.Fetcher
 	reports *feed.Reporter // of a voter; a follower has its own
 	gate    *feed.Gate
@@ -146,8 +145,7 @@ func (n *Node) openPeers(f *fleet) (err error) {
 	if f.peers, err = peer.Open(opt); err != nil {
 		return err
 	}
-	f.metrics = feed.NewMetrics(n.registry)
-	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: f.metrics}); err != nil {
+	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: n.feeds}); err != nil {
 		return err
 	}
 	n.fleet = f

@@ -45,7 +45,7 @@ func (n *Node) openFollower() (err error) {
 		return err
 	}
 	f.feed, err = feed.NewFollower(feed.FollowerOptions{Client: n.fleet.peers.Client(), Upstreams: n.fleet.upstreams, Store: f.saved, Files: f.files,
-		Fetcher: n.fleet.fetcher, Server: n.fleet.server, Use: n.onPlan, Log: n.log, Metrics: n.fleet.metrics})
+		Fetcher: n.fleet.fetcher, Server: n.fleet.server, Use: n.onPlan, Log: n.log, Metrics: n.feeds})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (n *Node) openFollower() (err error) {
 }
 
 func (n *Node) openFetcher() (err error) {
-	n.fleet.fetcher, err = feed.NewFetcher(feed.FetcherOptions{Client: n.fleet.peers.Client(), Files: n.artifacts, Members: n.fleet.upstreams, Metrics: n.fleet.metrics})
+	n.fleet.fetcher, err = feed.NewFetcher(feed.FetcherOptions{Client: n.fleet.peers.Client(), Files: n.artifacts, Members: n.fleet.upstreams, Metrics: n.feeds})
 	return err
 }
 

@@ -52,7 +52,8 @@ type Node struct {
 	follower  *follower                                      // what such a member has instead
 	artifacts *artifact.Store                                // of either
 	secrets   func(*plan.Version) (map[string]string, error) // of either
-	fleet     *fleet                                         // nil on a node that runs alone
+	feeds     *feed.Metrics
+	fleet     *fleet // nil on a node that runs alone
 	cron      *cron.Scheduler
 	router    *router.Router
 	versions  *versions
@@ -73,6 +74,7 @@ func New(opt Options) (*Node, error) {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
+	n.feeds = feed.NewMetrics(n.registry)
 	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
@@ -99,6 +101,7 @@ func (n *Node) openData() (err error) {
 		return err
 	}
 	n.space = disk.NewSpace(disk.SpaceOptions{Dir: dir})
+	n.showState()
 	return n.emptyOutgoing()
 }
 

@@ -7,15 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"edged/control"
 	"edged/control/api"
 	"edged/control/artifact"
 	"edged/control/plan"
 	"edged/internal/fault"
-	"edged/internal/meter"
 	"edged/router/table"
 	"edged/sandbox"
 )
@@ -180,12 +176,4 @@ func consoleTo(log *slog.Logger) func(sandbox.Entry) {
 		log.LogAttrs(context.Background(), level, "worker says", slog.String("worker", e.Worker), slog.String("version", e.Version),
 			slog.String("console", e.Level.String()), slog.String("text", e.Text), slog.Uint64("dropped", e.Dropped))
 	}
-}
-
-// newRegistry makes the registry of this node with what every process has.
-func newRegistry(version string) *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	meter.For(reg, "node").CounterBy("start_info", "Always 1; the label is the program's version.", "version", version)[version].Inc()
-	return reg
 }

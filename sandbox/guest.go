@@ -310,8 +310,8 @@ func (g *guest) chargeSamples() {
 	if stats.Sampled == g.sampled {
 		return // most invocations are over before they are looked at
 	}
-	g.version.sampled.Add((stats.Sampled - g.sampled).Seconds())
-	g.version.interpreter.Add((stats.Interpreter - g.interpreter).Seconds())
+	g.version.counts.sampled.Add((stats.Sampled - g.sampled).Seconds())
+	g.version.counts.interpreter.Add((stats.Interpreter - g.interpreter).Seconds())
 	g.sampled, g.interpreter = stats.Sampled, stats.Interpreter
 }
 

@@ -13,11 +13,8 @@ import (
 
 // Metrics counts what the room does. One Sandbox per Metrics.
 type Metrics struct {
-	outcomes    map[string]prometheus.Counter
-	ok          prometheus.Counter
-	other       prometheus.Counter
+	workers     *meter.Workers[*workerMetrics]
 	duration    prometheus.Histogram
-	cpu         prometheus.Counter
 	origins     [3]prometheus.Counter
 	resets      prometheus.Counter
 	pages       prometheus.Counter
@@ -28,11 +25,20 @@ type Metrics struct {
 	logDropped  prometheus.Counter
 	builds      map[string]prometheus.Counter
 	buildTime   prometheus.Histogram
-	sampled     func(worker string) prometheus.Counter
-	interpreter func(worker string) prometheus.Counter
 
 	box     atomic.Pointer[Sandbox] // read by the gauges
 	pollGap atomic.Int64            // nanoseconds, the largest seen
+}
+
+// workerMetrics is what is counted of one worker.
+type workerMetrics struct {
+	outcomes map[string]prometheus.Counter
+	ok       prometheus.Counter
+	other    prometheus.Counter
+	cpu      prometheus.Counter
+	wall     prometheus.Counter
+
+	sampled, interpreter prometheus.Counter
 }
 
 // The outcomes of an invocation that have a name of their own.
@@ -57,9 +63,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		names = append(names, n.Error())
 	}
 	m := &Metrics{
-		outcomes:    f.CounterBy("invocations_total", "Invocations by how they ended.", "outcome", names...),
 		duration:    f.Histogram("head_seconds", "From taking an invocation to its response head."),
-		cpu:         f.Counter("cpu_seconds_total", "Active time of guests."),
 		resets:      f.Counter("resets_total", "Sandboxes brought back to their image."),
 		pages:       f.Counter("reset_pages_total", "Pages that resets restored."),
 		panics:      f.Counter("panics_total", "Bugs of this program that ended one invocation."),
@@ -70,10 +74,20 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		builds:      f.CounterBy("images_total", "Images by where they came from.", "source", buildMade, buildStored, buildFailed),
 		buildTime:   f.Histogram("image_build_seconds", "From a version's modules to its image."),
 	}
-	workers := &meter.Workers{}
-	m.sampled = f.CounterByWorker("sampled_seconds_total", "Active time of guests, as far as they looked whether they must stop.", workers)
-	m.interpreter = f.CounterByWorker("interpreter_seconds_total", "Of the sampled time, what ended in the bytecode interpreter.", workers)
-	m.ok, m.other = m.outcomes[outcomeOK], m.outcomes[outcomeOther]
+	outcomes := f.CounterVec("invocations_total", "Invocations by how they ended.", "worker", "outcome")
+	cpu := f.CounterVec("cpu_seconds_total", "Active time of guests.", "worker")
+	wall := f.CounterVec("wall_seconds_total", "Sum of the times from taking an invocation to its response head or its handler's end.", "worker")
+	sampled := f.CounterVec("sampled_seconds_total", "Active time of guests, as far as they looked whether they must stop.", "worker")
+	interpreter := f.CounterVec("interpreter_seconds_total", "Of the sampled time, what ended in the bytecode interpreter.", "worker")
+	m.workers = meter.NewWorkers(func(label string) *workerMetrics {
+		w := &workerMetrics{outcomes: make(map[string]prometheus.Counter, len(names)), cpu: cpu.WithLabelValues(label), wall: wall.WithLabelValues(label),
+			sampled: sampled.WithLabelValues(label), interpreter: interpreter.WithLabelValues(label)}
+		for _, n := range names {
+			w.outcomes[n] = outcomes.WithLabelValues(label, n)
+		}
+		w.ok, w.other = w.outcomes[outcomeOK], w.outcomes[outcomeOther]
+		return w
+	})
 	by := f.CounterBy("acquired_total", "Invocations by where their sandbox came from.", "origin",
 		event.Cold.String(), event.Warm.String(), event.Hot.String())
 	for _, o := range []event.Origin{event.Cold, event.Warm, event.Hot} {
@@ -114,18 +128,20 @@ func (m *Metrics) turns() (running, waiting int) {
 }
 
 // served counts one invocation.
-func (m *Metrics) served(start time.Time, err error) {
-	m.duration.Observe(time.Since(start).Seconds())
+func (v *Version) served(start time.Time, err error) {
+	took, w := time.Since(start).Seconds(), v.counts
+	v.box.opt.Metrics.duration.Observe(took)
+	w.wall.Add(took)
 	switch {
 	case err == nil:
-		m.ok.Inc()
+		w.ok.Inc()
 	case fault.CodeOf(err) == fault.Canceled:
-		m.outcomes[outcomeLeft].Inc()
+		w.outcomes[outcomeLeft].Inc()
 	default:
-		if c, ok := m.outcomes[fault.NameOf(err)]; ok {
+		if c, ok := w.outcomes[fault.NameOf(err)]; ok {
 			c.Inc()
 		} else {
-			m.other.Inc()
+			w.other.Inc()
 		}
 	}
 }

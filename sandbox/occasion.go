@@ -67,7 +67,7 @@ func (g *guest) handler(entry int, args ...engine.Value) (engine.Value, error) {
 // occasion runs an invocation that has no client and no response.
 func (v *Version) occasion(ctx context.Context, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
 	start := time.Now()
-	defer func() { v.box.opt.Metrics.served(start, err) }()
+	defer func() { v.served(start, err) }()
 	deadline := start.Add(v.box.opt.MaxWallEvents)
 	g, err := v.acquire(ctx, deadline)
 	if err != nil {

@@ -29,7 +29,7 @@ var (
 // after Serve returned with a stream. The error is one of the names of package event, or Canceled when the client left.
 func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
 	start := time.Now()
-	defer func() { v.box.opt.Metrics.served(start, err) }()
+	defer func() { v.served(start, err) }()
 	if !v.serves {
 		return errNoFetch
 	}
@@ -244,7 +244,7 @@ func (g *guest) finish() {
 		c.free(g)
 	}
 	g.letAllGo()
-	g.box.opt.Metrics.cpu.Add(g.in.CPU().Seconds())
+	g.version.counts.cpu.Add(g.in.CPU().Seconds())
 	box := g.box
 	g.version.release(g)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm

@@ -18,7 +18,7 @@ type Graph struct {
 type Spec struct {
 	UID      string // of the WorkerVersion; images are never shared between UIDs, since a snapshot may hold random values
 	Tenant   string
-	Worker   string // name for logs
+	Worker   string // its worker, in logs and as a metric's label: never anything a request says
 	Graph    Graph
 	Handlers []string // declared: of fetch, scheduled, queue
 	Vars     []byte   // the JSON object of plain variables, nil for none; checked by control

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"edged/internal/fault"
 	"edged/sandbox/engine"
 	"edged/sandbox/engine/userwasm"
@@ -26,9 +24,8 @@ type Version struct {
 	env     []byte            // JSON of variables and secrets, nil if there are none
 	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool              // fetch is among the handlers
+	counts  *workerMetrics    // of its worker
 	silent  bool              // logs nothing (Inspect)
-
-	sampled, interpreter prometheus.Counter // of its worker; nil for what is only loaded
 
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
@@ -63,8 +60,7 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	}
 	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
 		env: env, bound: bound, maps: maps{graph: graph},
-		serves: slices.Contains(spec.Handlers, "fetch"), kill: make(chan struct{}), empty: make(chan struct{}),
-		sampled: s.opt.Metrics.sampled(spec.Worker), interpreter: s.opt.Metrics.interpreter(spec.Worker)}
+		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{})}
 	if err := s.admit(v); err != nil {
 		img.Close()
 		library.Close()

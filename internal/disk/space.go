@@ -26,6 +26,7 @@ type SpaceOptions struct {
 type Space struct {
 	opt  SpaceOptions
 	full atomic.Bool
+	free atomic.Uint64
 }
 
 // NewSpace looks once and returns the watcher; Run keeps it current.
@@ -67,11 +68,15 @@ func (s *Space) Check() error {
 	return ErrFull.Newf("disk.Check", "less than %d MiB are free on the node's disk", s.opt.Reserve>>20)
 }
 
+// Free returns the free bytes that the last look found.
+func (s *Space) Free() uint64 { return s.free.Load() }
+
 func (s *Space) look() {
 	free, err := s.opt.Free(s.opt.Dir)
 	if err != nil {
 		return // the last answer stands: a failing statfs says nothing about space
 	}
+	s.free.Store(free)
 	limit := s.opt.Reserve
 	if s.full.Load() {
 		limit += limit / 4

@@ -2,7 +2,7 @@
 // workers that cannot grow without bound.
 //
 //	meter.go    Factory: counters, gauges and histograms with the house's names
-//	workers.go  Workers: the capped worker label
+//	workers.go  Workers: what is kept per worker, under a capped label
 //
 // Invariants: no default registry; every label value comes from a closed set.
 //
@@ -54,6 +54,13 @@ func (f Factory) GaugeFunc(name, help string, fn func() float64) {
 	add(f, prometheus.NewGaugeFunc(prometheus.GaugeOpts(f.opts(name, help)), fn))
 }
 
+// Info makes a gauge that is always 1 and says something in its label.
+func (f Factory) Info(name, help, label, value string) {
+	o := f.opts(name, help)
+	o.ConstLabels = prometheus.Labels{label: value}
+	add(f, prometheus.NewGauge(prometheus.GaugeOpts(o))).Set(1)
+}
+
 // Histogram makes a histogram of durations in seconds.
 func (f Factory) Histogram(name, help string) prometheus.Histogram {
 	o := f.opts(name, help)
@@ -63,7 +70,7 @@ func (f Factory) Histogram(name, help string) prometheus.Histogram {
 
 // CounterBy makes one counter per value of a closed set and returns them by value, so that no label is looked up later.
 func (f Factory) CounterBy(name, help, label string, values ...string) map[string]prometheus.Counter {
-	vec := add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), []string{label}))
+	vec := f.CounterVec(name, help, label)
 	out := make(map[string]prometheus.Counter, len(values))
 	for _, v := range values {
 		out[v] = vec.WithLabelValues(v)
@@ -71,11 +78,9 @@ func (f Factory) CounterBy(name, help, label string, values ...string) map[strin
 	return out
 }
 
-// CounterByWorker makes a counter with the label worker, whose values are bounded by workers, and returns how to find
-// the one of a worker. Find it once, not for each count.
-func (f Factory) CounterByWorker(name, help string, workers *Workers) func(worker string) prometheus.Counter {
-	vec := add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), []string{"worker"}))
-	return func(worker string) prometheus.Counter { return vec.WithLabelValues(workers.Label(worker)) }
+// CounterVec makes a counter with several labels. The caller keeps their values in closed sets, and holds on to the counters.
+func (f Factory) CounterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
 }
 
 // ByCode counts outcomes by fault code. Safe for concurrent use.
@@ -83,7 +88,7 @@ type ByCode struct{ counters []prometheus.Counter }
 
 // CounterByCode makes a counter with the label code: "ok" and every fault code.
 func (f Factory) CounterByCode(name, help string) ByCode {
-	vec := add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), []string{"code"}))
+	vec := f.CounterVec(name, help, "code")
 	out := ByCode{counters: []prometheus.Counter{vec.WithLabelValues(fault.Code(0).String())}}
 	for _, c := range fault.Codes() {
 		out.counters = append(out.counters, vec.WithLabelValues(c.String()))

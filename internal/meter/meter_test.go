@@ -12,10 +12,26 @@ import (
 )
 
 func TestWorkersCapTheirLabels(t *testing.T) {
-	w := Workers{Max: 2}
-	got := fmt.Sprint(w.Label("a"), w.Label("b"), w.Label("c"), w.Label("a"), w.Label("d"))
-	if want := fmt.Sprint("a", "b", Other, "a", Other); got != want {
-		t.Fatalf("got %s, want %s", got, want)
+	made := 0
+	w := NewWorkers(func(label string) string { made++; return label })
+	for i := range 3 * MaxWorkers {
+		name := fmt.Sprint("w", i)
+		want := name
+		if i >= MaxWorkers {
+			want = Other
+		}
+		if got := w.Of(name); got != want {
+			t.Fatalf("worker %d has the label %s, want %s", i, got, want)
+		}
+	}
+	if got := w.Of("w0"); got != "w0" {
+		t.Errorf("the first worker's label became %s", got)
+	}
+	if got := w.Of(Other); got != Other {
+		t.Errorf("a worker called %s got %s", Other, got)
+	}
+	if made != MaxWorkers+1 {
+		t.Errorf("%d labels were made", made)
 	}
 }
 

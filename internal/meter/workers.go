@@ -5,32 +5,35 @@ import "sync"
 // Other is the label of every worker beyond the cap.
 const Other = "_other"
 
-// Workers gives a worker its metric label: its own name for the first Max names, Other beyond. A name keeps its label for the
-// life of the process, because a series that changes its meaning is worse than a coarse one. Safe for concurrent use.
-type Workers struct {
-	Max int // 0 means 100
+// MaxWorkers is how many workers have a label of their own.
+const MaxWorkers = 100
 
-	mu    sync.Mutex
-	names map[string]struct{}
+// Workers keeps one T, usually a set of counters, per worker: the first MaxWorkers have their own, all others share that of Other. A
+// worker keeps its label for the life of the process, because a series that changes its meaning is worse than a coarse one. Safe for
+// concurrent use.
+type Workers[T any] struct {
+	build func(label string) T
+
+	mu sync.Mutex
+	by map[string]T
 }
 
-// Label returns the label of the worker called name.
-func (w *Workers) Label(name string) string {
+// NewWorkers returns Workers whose values are made by build, once per label; that of Other is made at once.
+func NewWorkers[T any](build func(label string) T) *Workers[T] {
+	return &Workers[T]{build: build, by: map[string]T{Other: build(Other)}}
+}
+
+// Of returns the T of a worker.
+func (w *Workers[T]) Of(worker string) T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.names[name]; known {
-		return name
+	if t, known := w.by[worker]; known {
+		return t
 	}
-	limit := w.Max
-	if limit == 0 {
-		limit = 100
+	if len(w.by) > MaxWorkers {
+		return w.by[Other]
 	}
-	if len(w.names) >= limit {
-		return Other
-	}
-	if w.names == nil {
-		w.names = make(map[string]struct{})
-	}
-	w.names[name] = struct{}{}
-	return name
+	t := w.build(worker)
+	w.by[worker] = t
+	return t
 }

@@ -11,6 +11,7 @@
 //	backup_test.go    secrets, backup and restore, the audit
 //	streams_test.go   both bodies, and clients that leave, through service calls and fetch
 //	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it
+//	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Not here: anything but tests.
