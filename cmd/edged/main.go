@@ -7,6 +7,7 @@
 //	config.go    one setting from four places: flag, environment, file, default
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
+//	doctor.go    edged doctor: what stops or endangers a node; package doctor judges
 //	client.go    what the client commands share; deploy.go, weights.go (rollback too), delete.go, resources.go,
 //	             tokens.go, audit.go, secrets.go, cron.go, kv.go, queue.go, objects.go, sql.go (with sqlshell.go and
 //	             sqlview.go), backup.go, status.go: the commands
@@ -54,7 +55,7 @@ func newRootCommand(stop *stopper) *cobra.Command {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRunCommand(stop), newVersionCommand(), newRestoreCommand())
+	root.AddCommand(newRunCommand(stop), newDoctorCommand(stop), newVersionCommand(), newRestoreCommand())
 	root.AddCommand(clientCommands()...)
 	for _, cmd := range root.Commands() {
 		argsAreUsage(cmd)
