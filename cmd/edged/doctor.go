@@ -23,8 +23,7 @@ func newDoctorCommand(stop *stopper) *cobra.Command {
 			"what to do. It takes the flags, the file and the environment of edged run, works with the node stopped and running, and changes\n" +
 			"nothing: durable writes are measured for two seconds at most, with a file that has no name. Exit code 1: something stops or\n" +
 			"endangers the node.",
-		Example: "  edged doctor\n  edged doctor --config /etc/edged.toml --json",
-		Args:    cobra.NoArgs,
+		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
 	runFlags(f, &opt)

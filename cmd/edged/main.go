@@ -5,6 +5,7 @@
 //	supervise.go  edged run watches over itself: the parent process; watchdog.go decides, supervised.go is the child's side,
 //	             stopper.go counts signals on both, notify.go speaks to a service manager, child_*.go asks the kernel
 //	config.go    one setting from four places: flag, environment, file, default
+//	examples.go  what the help of each command shows
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
 //	doctor.go    edged doctor: what stops or endangers a node; package doctor judges
@@ -55,9 +56,10 @@ func newRootCommand(stop *stopper) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newRunCommand(stop), newDoctorCommand(stop), newVersionCommand(), newRestoreCommand())
 	root.AddCommand(clientCommands()...)
+	root.InitDefaultCompletionCmd()
+	giveExamples(root, nil)
 	for _, cmd := range root.Commands() {
 		argsAreUsage(cmd)
 	}

@@ -31,9 +31,6 @@ func newSelftestCommand() *cobra.Command {
 			"Nothing outside that Space is touched. What stays: records in the audit, counts in the metrics, and uploaded artifacts, which the\n" +
 			"node collects after a day. Exit code 1: something failed, or was left behind.\n\n" +
 			"Checks: " + folded(selftest.Names()) + ".",
-		Example: "  edged selftest\n  edged selftest --json --skip limit.cpu\n" +
-			"  edged selftest --control-url https://edge.example.com:8081 --token-file token --front https://192.0.2.1:443\n" +
-			"  edged selftest --remove edged-selftest-0123456789ab",
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
