@@ -49,6 +49,8 @@ var examples = map[string]string{
 	"objects put":      "edged objects put files photos/ cat.jpg",
 	"objects rm":       "edged objects rm files photos/cat.jpg",
 	"objects scrub":    "edged objects scrub",
+	"backup all":       "edged backup all /backups",
+	"restore all":      "edged restore all /backups/edged-20260601T120000Z --node-key node.key --data-dir data",
 	"backup control":   "edged backup control /backups",
 	"backup kv":        "edged backup kv /backups",
 	"backup sql":       "edged backup sql /backups",
