@@ -11,7 +11,8 @@
 //	doctor.go    edged doctor: what stops or endangers a node; package doctor judges
 //	client.go    what the client commands share; deploy.go, weights.go (rollback too), delete.go, resources.go,
 //	             tokens.go, audit.go, secrets.go, cron.go, kv.go, queue.go, objects.go, sql.go (with sqlshell.go and
-//	             sqlview.go), backup.go, backupall.go, status.go: the commands
+//	             sqlview.go), backup.go, backupall.go, status.go (with
+//	             statusnight.go): the commands
 //	selftest.go  edged selftest: a live node against the contract; package selftest checks
 //	store.go     a data Resource as the command line names it; spec.go, savefile.go: what comes in and goes out
 //
