@@ -37,6 +37,7 @@ var backupText = []struct{ room, short, long string }{
 func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "backup", Short: "save what a running node keeps", Args: cobra.NoArgs, RunE: needSubcommand,
 		Long: "Save what a running node keeps, room by room, into a file of this machine. It needs an operator of the whole node."}
+	cmd.AddCommand(newBackupAll())
 	for _, b := range backupText {
 		cmd.AddCommand(newBackup(b.room, b.short, b.long))
 	}
@@ -72,9 +73,9 @@ func newBackup(room, short, long string) *cobra.Command {
 
 func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "restore", Short: "put what was saved into the data directory of a node that does not run", Args: cobra.NoArgs, RunE: needSubcommand,
-		Long: "Put backups into the data directory of a node that does not run: first the control room, then what workers keep, room by room, then\n" +
-			"start the node. A room that has data already is refused, never replaced."}
-	cmd.AddCommand(newRestoreControl())
+		Long: "Put backups into the data directory of a node that does not run: all of one, or room by room, first the control room, then what workers\n" +
+			"keep, then start the node. A room that has data already is refused, never replaced."}
+	cmd.AddCommand(newRestoreAll(), newRestoreControl())
 	for _, room := range node.StoreRooms {
 		cmd.AddCommand(newRestoreStore(room))
 	}
@@ -90,33 +91,68 @@ func newRestoreControl() *cobra.Command {
 			"node that was saved is needed. What comes back has the same UIDs, Operations, tokens, secrets and addresses.",
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.Flags().StringVar(&dataDir, "data-dir", "./data", "data directory to fill; it is made if it is missing")
-	cmd.Flags().StringVar(&keyFile, "node-key", "", "copy of the saved node's node.key (required)")
+	restoreFlags(cmd, &dataDir, &keyFile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
-			return usageError{err}
-		}
-		if keyFile == "" {
-			return usagef("--node-key is needed: the backup is sealed with the node key")
-		}
-		key, err := os.ReadFile(keyFile)
+		key, err := readKey(cmd, &keyFile)
 		if err != nil {
-			return usageError{err}
+			return err
 		}
-		f, err := os.Open(args[0])
-		if err != nil {
-			return usageError{err}
+		if err := restoreControl(cmd, dataDir, args[0], key); err != nil {
+			return err
 		}
-		defer f.Close()
-		unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
-		out, err := node.RestoreControl(cmd.Context(), dataDir, bufio.NewReaderSize(f, 1<<20), key, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return explain(err)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %d Resources and %d artifacts as of %s; start the node on %s\n", out.Resources, out.Blobs, out.At, dataDir)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "start the node on %s\n", dataDir)
 		return err
 	}
 	return cmd
+}
+
+func restoreFlags(cmd *cobra.Command, dataDir, keyFile *string) {
+	cmd.Flags().StringVar(dataDir, "data-dir", "./data", "data directory to fill; it is made if it is missing")
+	cmd.Flags().StringVar(keyFile, "node-key", "", "copy of the saved node's node.key (required)")
+}
+
+// readKey fills flags from the environment and reads the node key.
+func readKey(cmd *cobra.Command, file *string) ([]byte, error) {
+	if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
+		return nil, usageError{err}
+	}
+	if *file == "" {
+		return nil, usagef("--node-key is needed: the backup is sealed with the node key")
+	}
+	key, err := os.ReadFile(*file)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return key, nil
+}
+
+func restoreControl(cmd *cobra.Command, dataDir, path string, key []byte) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError{err}
+	}
+	defer f.Close()
+	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+	out, err := node.RestoreControl(cmd.Context(), dataDir, bufio.NewReaderSize(f, 1<<20), key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return explain(err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %d Resources and %d artifacts as of %s\n", out.Resources, out.Blobs, out.At)
+	return err
+}
+
+func restoreStore(cmd *cobra.Command, dataDir, room, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError{err}
+	}
+	defer f.Close()
+	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
+	if err := node.RestoreStore(cmd.Context(), dataDir, room, bufio.NewReaderSize(f, 1<<20), nil); err != nil {
+		return explain(err)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %s into %s\n", room, dataDir)
+	return err
 }
 
 func newRestoreStore(room string) *cobra.Command {
@@ -133,17 +169,7 @@ func newRestoreStore(room string) *cobra.Command {
 		if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
 			return usageError{err}
 		}
-		f, err := os.Open(args[0])
-		if err != nil {
-			return usageError{err}
-		}
-		defer f.Close()
-		unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
-		if err := node.RestoreStore(cmd.Context(), dataDir, room, bufio.NewReaderSize(f, 1<<20), nil); err != nil {
-			return explain(err)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %s into %s\n", room, dataDir)
-		return err
+		return restoreStore(cmd, dataDir, room, args[0])
 	}
 	return cmd
 }

@@ -313,7 +313,8 @@ func TestJSONIsStable(t *testing.T) {
         "https://HOST/"
       ]
     }
-  ]
+  ],
+  "trouble": []
 }
 `
 	for _, c := range []struct{ got, want string }{

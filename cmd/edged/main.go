@@ -5,11 +5,15 @@
 //	supervise.go  edged run watches over itself: the parent process; watchdog.go decides, supervised.go is the child's side,
 //	             stopper.go counts signals on both, notify.go speaks to a service manager, child_*.go asks the kernel
 //	config.go    one setting from four places: flag, environment, file, default
+//	examples.go  what the help of each command shows
 //	size.go      byte counts like 128MiB
 //	version.go   edged version
+//	doctor.go    edged doctor: what stops or endangers a node; package doctor judges
 //	client.go    what the client commands share; deploy.go, weights.go (rollback too), delete.go, resources.go,
 //	             tokens.go, audit.go, secrets.go, cron.go, kv.go, queue.go, objects.go, sql.go (with sqlshell.go and
-//	             sqlview.go), backup.go, fleet.go, status.go: the commands
+//	             sqlview.go), backup.go, backupall.go, fleet.go, status.go (with
+//	             statusnight.go): the commands
+//	selftest.go  edged selftest: a live node against the contract; package selftest checks
 //	store.go     a data Resource as the command line names it; spec.go, savefile.go: what comes in and goes out
 //
 // Not here: anything that serves. Package node does that.
@@ -53,9 +57,10 @@ func newRootCommand(stop *stopper) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRunCommand(stop), newVersionCommand(), newRestoreCommand())
+	root.AddCommand(newRunCommand(stop), newDoctorCommand(stop), newVersionCommand(), newRestoreCommand())
 	root.AddCommand(clientCommands()...)
+	root.InitDefaultCompletionCmd()
+	giveExamples(root, nil)
 	for _, cmd := range root.Commands() {
 		argsAreUsage(cmd)
 	}

@@ -25,7 +25,9 @@ type nodeStatus struct {
 	HTTPS   string            `json:"https,omitempty"`
 	Ready   *bool             `json:"ready"` // null if the admin listener is not known or off
 	Reasons map[string]string `json:"reasons,omitempty"`
+	Vitals  *vitals           `json:"vitals,omitempty"` // not there if the metrics cannot be had
 	Workers []workerStatus    `json:"workers"`
+	Trouble []trouble         `json:"trouble"` // Resources that are not as they should be
 }
 
 type workerStatus struct {
@@ -46,7 +48,9 @@ type weight struct {
 func newStatusCommand() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use: "status", Short: "the node at a glance: readiness, workers, their weights and addresses", Args: cobra.NoArgs,
+		Use: "status", Short: "the node at a glance: readiness, load, what is broken and why, workers and their addresses", Args: cobra.NoArgs,
+		Long: "Show the node at a glance: whether it is ready, else why not; since when it runs, what it is doing and what it refused (where the admin\n" +
+			"listener is known); the workers with their weights and addresses; and every Resource that is not as it should be, with the reason.",
 	}
 	t.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +66,7 @@ func newStatusCommand() *cobra.Command {
 		}
 		if l.Admin != "" {
 			s.askReady(cmd.Context(), "http://"+l.Admin+"/readyz")
+			s.Vitals = askVitals(cmd.Context(), "http://"+l.Admin+"/metrics", time.Now())
 		}
 		if t.json {
 			return printJSON(cmd, s)
@@ -79,32 +84,31 @@ func (s *nodeStatus) read(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	s.Control = d.BaseURL
-	s.Workers = []workerStatus{}
-	at := map[string]int{}
-	for r, err := range c.List(ctx, client.Filter{Form: form.ModuleWorkerURL}) {
+	s.Workers, s.Trouble = []workerStatus{}, []trouble{}
+	at, names := map[string]int{}, map[string]string{}
+	var parts []*client.Resource // of workers
+	for r, err := range c.List(ctx, client.Filter{}) {
 		if err != nil {
 			return err
 		}
-		at[r.UID] = len(s.Workers)
-		s.Workers = append(s.Workers, workerStatus{
-			Space: r.Space, Name: r.Name, UID: r.UID, Ready: readiness(r.Observed), Versions: []weight{}, Addresses: []string{},
-		})
-	}
-	names := map[string]string{}
-	for r, err := range c.List(ctx, client.Filter{Form: form.WorkerVersionURL}) {
-		if err != nil {
-			return err
+		switch r.Form {
+		case form.ModuleWorkerURL:
+			at[r.UID] = len(s.Workers)
+			s.Workers = append(s.Workers, workerStatus{
+				Space: r.Space, Name: r.Name, UID: r.UID, Ready: readiness(r.Observed), Versions: []weight{}, Addresses: []string{},
+			})
+		case form.WorkerVersionURL:
+			names[r.UID] = r.Name
+		case form.WorkerDeploymentURL, form.WorkerEndpointURL, form.CustomDomainURL:
+			parts = append(parts, r)
 		}
-		names[r.UID] = r.Name
+		if t, ok := troubleOf(ctx, c, r, len(s.Trouble) < maxTrouble); ok {
+			s.Trouble = append(s.Trouble, t)
+		}
 	}
-	for _, url := range []string{form.WorkerDeploymentURL, form.WorkerEndpointURL, form.CustomDomainURL} {
-		for r, err := range c.List(ctx, client.Filter{Form: url}) {
-			if err != nil {
-				return err
-			}
-			if i, ok := at[ownerOf(r)]; ok {
-				s.Workers[i].add(r, names)
-			}
+	for _, r := range parts {
+		if i, ok := at[ownerOf(r)]; ok {
+			s.Workers[i].add(r, names)
 		}
 	}
 	slices.SortFunc(s.Workers, func(a, b workerStatus) int { return strings.Compare(a.Space+"\x00"+a.Name, b.Space+"\x00"+b.Name) })
@@ -192,8 +196,12 @@ func (s *nodeStatus) write(w io.Writer) error {
 	for _, subject := range subjects {
 		fmt.Fprintf(w, "         %s: %s\n", subject, s.Reasons[subject])
 	}
+	if s.Vitals != nil {
+		s.Vitals.write(w)
+	}
 	if len(s.Workers) == 0 {
 		_, err := fmt.Fprintln(w, "no workers")
+		writeTrouble(w, s.Trouble)
 		return err
 	}
 	fmt.Fprintln(w)
@@ -209,7 +217,9 @@ func (s *nodeStatus) write(w io.Writer) error {
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", k.Space, k.Name, k.Ready, orDash(versions), orDash(k.Addresses))
 	}
-	return tab.Flush()
+	err := tab.Flush()
+	writeTrouble(w, s.Trouble)
+	return err
 }
 
 func orDash(list []string) string {

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // program lays out a worker with a schedule.
@@ -171,7 +174,7 @@ func TestPrivateInputs(t *testing.T) {
 	}
 }
 
-// Every command explains itself.
+// Every command explains itself, with examples whose commands, arguments and flags there are.
 func TestHelp(t *testing.T) {
 	root := newRootCommand(newStopper())
 	var walk func(path []string)
@@ -188,11 +191,43 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s: a line of its help has %d characters", cmd.CommandPath(), len(line))
 			}
 		}
+		exampleHolds(t, cmd)
 		for _, child := range cmd.Commands() {
 			walk(append(path[:len(path):len(path)], child.Name()))
 		}
 	}
 	for _, cmd := range root.Commands() {
 		walk([]string{cmd.Name()})
+	}
+}
+
+func exampleHolds(t *testing.T, cmd *cobra.Command) {
+	if strings.TrimSpace(cmd.Example) == "" {
+		t.Errorf("%s has no example", cmd.CommandPath())
+	}
+	for line := range strings.Lines(cmd.Example) {
+		line = strings.TrimSpace(line)
+		if cmd.HasSubCommands() && !strings.HasPrefix(line, cmd.CommandPath()+" ") || !cmd.HasSubCommands() && line != cmd.CommandPath() && !strings.HasPrefix(line, cmd.CommandPath()+" ") {
+			t.Errorf("%s: example of another command: %s", cmd.CommandPath(), line)
+		}
+		command := regexp.MustCompile(`"\$\([^)]*\)"`).ReplaceAllString(line, "x")
+		command, _, _ = strings.Cut(command, " > ")
+		command, _, _ = strings.Cut(command, " | ")
+		command = regexp.MustCompile(`'[^']*'`).ReplaceAllStringFunc(command, func(q string) string { return strings.ReplaceAll(strings.Trim(q, "'"), " ", "_") })
+		found, rest, err := newRootCommand(newStopper()).Find(strings.Fields(command)[1:])
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil && found.Args != nil {
+			err = found.Args(found, found.Flags().Args())
+		}
+		found.Flags().VisitAll(func(f *pflag.Flag) {
+			if strings.Contains(f.Usage, "(required)") && !f.Changed {
+				err = errors.Join(err, errors.New("--"+f.Name+" is missing"))
+			}
+		})
+		if err != nil || found.HasSubCommands() && found.Name() != "sql" {
+			t.Errorf("%s: its example %q does not hold: %v", cmd.CommandPath(), line, err)
+		}
 	}
 }

@@ -9,6 +9,10 @@
 //	crash_kit_test.go that build, and requests that can be sent again
 //	drain_test.go     a switch, a delete, and what still runs; a process that dies in one of them
 //	backup_test.go    secrets, backup and restore, the audit
+//	drill_test.go     everything saved in one command while a worker writes, and restored onto an empty directory
+//	doctor_test.go    what the doctor finds beside a running node and a stopped one
+//	selftest_test.go  the selftest on a sound node, on spoilt ones, and interrupted
+//	status_test.go    what the status tells of a node that is broken
 //	streams_test.go   both bodies, and clients that leave, through service calls and fetch
 //	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it
 //	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook

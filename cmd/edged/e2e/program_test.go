@@ -249,3 +249,17 @@ func TestSupportProfile(t *testing.T) {
 		expect(t, "read back at once", n.get(path), 200, path)
 	}
 }
+
+// The shells' completions are scripts that ask the program, and the program knows its commands and flags.
+func TestCompletion(t *testing.T) {
+	for shell, want := range map[string]string{"bash": "__start_edged", "zsh": "#compdef edged", "fish": "complete -c edged"} {
+		if out, code := runEdged(t, "completion", shell); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in %.200s", shell, want, out)
+		}
+	}
+	for want, args := range map[string][]string{"selftest\t": {"se"}, "objects\t": {"backup", ""}, "--max-cpu\t": {"run", "--max-c"}} {
+		if out, code := runEdged(t, append([]string{"__complete"}, args...)...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in %s", args, want, out)
+		}
+	}
+}

@@ -1,0 +1,1 @@
+create table t(n integer primary key, s text, b blob);
