@@ -78,7 +78,7 @@ examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wil
 examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
 	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
 
-bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about twelve minutes; needs wrk
+bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about nine minutes on a quiet machine; needs wrk
 	@go run ./bench
 
 # Each peer that is missing is named and left out.
