@@ -44,6 +44,19 @@ func (k *Keys) Note(d *plan.Delta) {
 	}
 }
 
+// Lacks reports whether a secret of the plan is sealed with a key that is not here.
+func (k *Keys) Lacks() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have := k.secrets.ring.IDs()
+	for _, ids := range k.used {
+		if slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(have, id) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Take makes the keys that another member sent those of this node, durably. Keys that are not among them, and that no secret of the plan is
 // sealed with, are forgotten.
 func (k *Keys) Take(raw []byte) error {
