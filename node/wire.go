@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -85,6 +86,9 @@ func (n *Node) onPlan(d *plan.Delta) {
 	}
 }
 
+// keyPatience bounds how long a plan waits for the keys of its secrets.
+const keyPatience = 10 * time.Second
+
 // takePlan hands a plan on to the members that follow this one, if it makes the plan itself, and takes it into use as far as the gate lets
 // it through.
 func (n *Node) takePlan(d *plan.Delta) {
@@ -99,6 +103,13 @@ func (n *Node) takePlan(d *plan.Delta) {
 		}
 	} else {
 		n.follower.keys.Note(d)
+		if n.follower.keys.Lacks() { // else what is sealed with them would not be tried again before the next plan
+			ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+			if err := n.takeKeys(ctx); err != nil {
+				n.log.Warn("keys of secrets are missing", "err", err)
+			}
+			cancel()
+		}
 	}
 	f.gate.Use(d)
 }
