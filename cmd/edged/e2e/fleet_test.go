@@ -284,3 +284,29 @@ func TestJoinRefusals(t *testing.T) {
 		t.Errorf("a member without --peer: %d %s", code, out)
 	}
 }
+
+// Issue 7: a node that stopped while it founded its fleet goes on with that one, wherever it stopped: its certificate is written last.
+func TestFoundingGoesOn(t *testing.T) {
+	f := foundFleet(t, 1, 0)
+	a := f.nodes[0]
+	file := func(name string) string { return filepath.Join(a.dir, "fleet", name) }
+	root, err := os.ReadFile(file("ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lost := range [][]string{{"node.pem"}, {"node.pem", "ca.pem"}, {"node.pem", "ca.pem", "gossip.key"}} {
+		a.kill()
+		for _, name := range lost {
+			if err := os.Remove(file(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a = member(t, a.dir)
+		if again, err := os.ReadFile(file("ca.pem")); err != nil || string(again) != string(root) {
+			t.Errorf("without %v it has another authority: %v", lost, err)
+		}
+		if m := f.members(a); len(m) != 1 || !m[a.id()].Leads {
+			t.Errorf("without %v the members are %v", lost, m)
+		}
+	}
+}
