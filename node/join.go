@@ -25,12 +25,12 @@ import (
 // found makes the control state of this node that of a fleet, whose first member it is. The room runs for that alone: nobody can reach it
 // yet.
 func (n *Node) found(f *fleet) error {
+	if !n.opt.hasRole("control") || !n.opt.hasRole("edge") {
+		return fault.Newf(fault.Invalid, "node.fleet", "--role %s: a fleet begins with a node in both roles; join one with --join and --invite", n.opt.Role)
+	}
 	metrics := n.registry
 	n.registry = prometheus.NewRegistry() // of rooms that are opened again
 	defer func() { n.registry = metrics }()
-	if n.opt.Role != "control,edge" && n.opt.Role != "edge,control" {
-		return fault.Newf(fault.Invalid, "node.fleet", "--role %s: a fleet begins with a node in both roles; join one with --join and --invite", n.opt.Role)
-	}
 	if err := n.openStores(); err != nil {
 		return err
 	}
