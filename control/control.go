@@ -43,6 +43,7 @@ type Control struct {
 	raft       atomic.Pointer[raft.Raft]  // nil before Run
 	saved      *plan.Store
 	last       *plan.Plan   // what saved had at the start; the publisher's once Run was called
+	blank      bool         // last was empty at the start
 	inner      http.Handler // what a node that leads answers
 	handler    http.Handler
 	hands      *Hands // what this node does for the leader, itself or another
@@ -129,7 +130,9 @@ func (c *Control) openPlan(dir string) (err error) {
 	if c.last, err = c.saved.Load(); err != nil {
 		c.opt.Log.Error("the last plan cannot be read; serving waits for the control state", "err", err)
 		c.last = plan.New()
+		return nil // of what was served something may still be due
 	}
+	c.blank = c.last.Delta().Empty()
 	return nil
 }
 

@@ -19,7 +19,7 @@
 //	hold.go       artifact bytes on most voters; custody.go: what each voter keeps
 //	turns.go      who may have modules evaluated next
 //	secrets.go    private inputs: sealing, comparing, opening; waiting for them
-//	rotate.go     rotation of the node key
+//	rotate.go     rotation of the node key; keys.go: the keys of a member without a control room
 //	records.go    the audit
 //	operators.go  the calls of operators; tokens.go: tokens and their last use
 //	backup.go     a backup while the node serves; restore.go: an empty node made of one

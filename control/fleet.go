@@ -33,7 +33,8 @@ type FleetOptions struct {
 	Origins func() []string
 	// Served tells the index of the plan that each member last said it serves. nil: nobody says so.
 	Served func() map[string]uint64
-	// Keys brings the node key file up to date from another member. nil leaves it as it is.
+	// Keys brings the node key file up to date: from the leader; on the leader itself from all other voters, keeping its own that are in
+	// use. nil leaves it as it is.
 	Keys func(ctx context.Context) error
 
 	heartbeat time.Duration // 0 means 1 s; tests have less patience

@@ -51,20 +51,20 @@ func newFleet(t testing.TB, change func(string, *Options)) *fleet {
 	return &fleet{t: t, wires: newWires(), nodes: map[string]*member{}, beat: beat, change: change}
 }
 
-// startFleet founds a log on n1 and makes the others voters of it.
+// startFleet founds a log on n-1 and makes the others voters of it.
 func startFleet(t testing.TB, voters int, change func(string, *Options)) *fleet {
 	t.Helper()
 	f := newFleet(t, change)
 	f.found(t.TempDir())
 	for i := 2; i <= voters; i++ {
-		f.grow(fmt.Sprintf("n%d", i))
+		f.grow(fmt.Sprintf("n-%d", i))
 	}
 	return f
 }
 
 func (f *fleet) found(dir string) *member {
 	f.t.Helper()
-	m := f.add("n1", dir, false)
+	m := f.add("n-1", dir, false)
 	f.start(m)
 	f.poll(func() bool { return f.leads(m) })
 	raw, err := os.ReadFile(filepath.Join(m.dir, tokenFile))

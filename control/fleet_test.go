@@ -17,7 +17,7 @@ import (
 // A node that was alone becomes the first of three with the log, the state and the plan that it has; then it may go.
 func TestSingleNodeGrows(t *testing.T) {
 	dir := t.TempDir()
-	lone := startWithStores(t, dir, newFakes(), func(o *Options) { o.NodeID = "n1" })
+	lone := startWithStores(t, dir, newFakes(), func(o *Options) { o.NodeID = "n-1" })
 	before := lone.made(form.ModuleWorkerURL, "before", spec{})
 	token := lone.token
 	lone.stop()
@@ -27,14 +27,14 @@ func TestSingleNodeGrows(t *testing.T) {
 	if first.token != token {
 		t.Error("the token changed")
 	}
-	second, third := f.grow("n2"), f.grow("n3")
+	second, third := f.grow("n-2"), f.grow("n-3")
 	for _, m := range []*member{first, second, third} {
 		m.get(before).is(t, 200, "")
 		if m.lastPlan().Workers[before] == nil {
 			t.Errorf("%s does not plan what there was", m.name)
 		}
 	}
-	if voters, err := third.c.Voters(); err != nil || fmt.Sprint(voters) != "[n1 n2 n3]" {
+	if voters, err := third.c.Voters(); err != nil || fmt.Sprint(voters) != "[n-1 n-2 n-3]" {
 		t.Errorf("voters are %v, %v", voters, err)
 	}
 	first.stop()
@@ -48,9 +48,9 @@ func TestSingleNodeGrows(t *testing.T) {
 // A log that is shared cannot be gone on with alone: the node would wait for votes for ever, or, forced, fork the fleet.
 func TestSharedLogNeedsItsFleet(t *testing.T) {
 	f := startFleet(t, 2, nil)
-	m := f.nodes["n2"]
+	m := f.nodes["n-2"]
 	m.stop()
-	_, err := Open(Options{Dir: m.dir, NodeID: "n2", ControlOrigin: origin})
+	_, err := Open(Options{Dir: m.dir, NodeID: "n-2", ControlOrigin: origin})
 	if fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("got %v, want a Conflict", err)
 	}
@@ -101,14 +101,14 @@ func TestOldLeaderServesNothingStale(t *testing.T) {
 	f.beat = 8 * beat // the founder notices late
 	old := f.found(t.TempDir())
 	f.beat = 2 * beat
-	second := f.grow("n2")
-	third := f.grow("n3")
+	second := f.grow("n-2")
+	third := f.grow("n-3")
 	if f.leader() != old {
 		t.Fatal("the founder has not kept the lead")
 	}
 	uid := old.sure(form.ModuleWorkerURL, "w", spec{})
 
-	f.wires.cutOff("n1")
+	f.wires.cutOff("n-1")
 	next := f.leader(second, third)
 	next.end(next.del(uid))
 	if !f.leads(old) {
@@ -133,8 +133,8 @@ func TestStateIsStreamed(t *testing.T) {
 	if err := first.c.raft.Load().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
-	second := f.grow("n2")
-	third := f.grow("n3")
+	second := f.grow("n-2")
+	third := f.grow("n-3")
 	if n := len(second.lastPlan().Workers); n != len(uids) {
 		t.Errorf("the new voter plans %d workers", n)
 	}
@@ -167,7 +167,7 @@ func TestUnreachableMemberBecomesNoVoter(t *testing.T) {
 		t.Errorf("the log goes to %v, %v", voters, err)
 	}
 	first.made(form.ModuleWorkerURL, "w", spec{})
-	if err := first.c.RemoveVoter(t.Context(), "n1"); fault.CodeOf(err) != fault.Conflict {
+	if err := first.c.RemoveVoter(t.Context(), "n-1"); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("the last voter left: %v", err)
 	}
 }
@@ -341,8 +341,8 @@ func TestRetirementIsConfirmedEverywhere(t *testing.T) {
 	var busy atomic.Bool
 	busy.Store(true)
 	f := startFleet(t, 3, func(name string, o *Options) {
-		o.Retire = func(context.Context, []string) error { retired[name[1]-'1'].Add(1); return nil }
-		o.InUse = func(string) bool { return name == "n3" && busy.Load() }
+		o.Retire = func(context.Context, []string) error { retired[name[2]-'1'].Add(1); return nil }
+		o.InUse = func(string) bool { return name == "n-3" && busy.Load() }
 	})
 	leader := f.leader()
 	worker := leader.made(form.ModuleWorkerURL, "w", spec{})
@@ -359,11 +359,11 @@ func TestRetirementIsConfirmedEverywhere(t *testing.T) {
 	leader.end(a)
 	for i := range retired {
 		if retired[i].Load() == 0 {
-			t.Errorf("n%d was not asked", i+1)
+			t.Errorf("n-%d was not asked", i+1)
 		}
 	}
 	if a := leader.del(version); a.status != http.StatusConflict {
-		t.Errorf("a version that n3 still runs: %d %s", a.status, a.body)
+		t.Errorf("a version that n-3 still runs: %d %s", a.status, a.body)
 	}
 	busy.Store(false)
 	leader.end(leader.del(version))

@@ -93,6 +93,10 @@ func (c *Control) PeerHandler() http.Handler {
 			http.NotFound(w, r)
 		case strings.HasPrefix(r.URL.Path, apiPrefix+"/"):
 			handed.ServeHTTP(w, r)
+		case c.blank && !c.Ready() && slices.Contains([]string{"hands/retire", "hands/detach", "hands/in-use"}, what):
+			// It never had a plan and runs nothing, and its first will be newer than what is asked: nobody waits for its vote. It knows no
+			// voters either by which to judge the caller.
+			reply(w, r, func(context.Context, *runErrand) (any, error) { return inUseDone{}, nil })
 		case strings.HasPrefix(r.URL.Path, handsRoot):
 			c.hands.ServeHTTP(w, r)
 		case what == "position":
@@ -116,6 +120,13 @@ func (c *Control) PeerHandler() http.Handler {
 					return nil, err
 				}
 				return c.Join(ctx, *in)
+			})
+		case what == "keys":
+			reply(w, r, func(ctx context.Context, in *keyWanted) (any, error) {
+				if c.callingVoter(r) == "" {
+					return nil, fault.New(fault.Denied, "control.peer", "only voters rotate keys")
+				}
+				return in, c.takeKey(ctx, *in)
 			})
 		case what == "hold":
 			reply(w, r, func(ctx context.Context, in *holdRequest) (any, error) {

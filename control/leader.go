@@ -43,11 +43,16 @@ func (c *Control) begin(ctx context.Context, failed chan<- error) (end func()) {
 		}
 	})
 	return func() {
-		c.leading.Store(0)
-		c.leads.set(false)
 		cancel()
+		c.abdicate()
 		job.Wait()
 	}
+}
+
+// abdicate takes back that this node leads.
+func (c *Control) abdicate() {
+	c.leading.Store(0)
+	c.leads.set(false)
 }
 
 // serveTerm brings the state up to date with the log, founds it if it is new, and works until ctx is done.
@@ -68,6 +73,7 @@ func (c *Control) serveTerm(ctx context.Context) error {
 	if err := c.readySecrets(); err != nil {
 		return err
 	}
+	defer c.abdicate() // again: the term may have ended just before the next line
 	c.leading.Store(term)
 	c.readyOnce()
 	c.leads.set(true)
@@ -93,9 +99,10 @@ func (c *Control) haveKeys(ctx context.Context) bool {
 			return true
 		}
 		if f.Keys != nil {
-			if err := f.Keys(ctx); err != nil {
+			if err := f.Keys(ctx); err != nil { // of one voter; another's may do
 				c.opt.Log.Warn("the node key file cannot be brought up to date", "err", err)
-			} else if missing = c.missingKeys(); len(missing) == 0 {
+			}
+			if missing = c.missingKeys(); len(missing) == 0 {
 				return true
 			}
 		}

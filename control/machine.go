@@ -24,7 +24,7 @@ type machine struct {
 	bundles *bundleQueue // nil on a node that has all that was ever acquired
 
 	applied progress      // last command applied
-	exact   sync.Mutex    // held while a command is applied and planned moves, and while a plan is derived: it is the one at planned
+	exact   sync.Mutex    // held while a command or a snapshot is applied and planned moves, and while a plan is derived: it is the one at planned
 	planned atomic.Uint64 // last command that may have changed what a node serves
 
 	changed chan struct{} // capacity 1: planned moved
@@ -95,6 +95,8 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 func (m *machine) Restore(r io.ReadCloser) error {
 	defer r.Close()
 	index := raftlog.IndexOf(r)
+	m.exact.Lock()
+	defer m.exact.Unlock()
 	if err := m.state.Restore(r); err != nil {
 		return fmt.Errorf("restore control state: %w", err)
 	}

@@ -231,7 +231,8 @@ func (c *Control) Admit(ctx context.Context, in fleetwire.JoinRequest) (out flee
 	case c.opt.Fleet == nil || leader == "" || leader == c.opt.NodeID:
 		return out, errNoLeader
 	}
-	return out, c.opt.Fleet.ask(ctx, leader, "admit", in, &out)
+	err = c.opt.Fleet.ask(ctx, leader, "admit", in, &out)
+	return out, err
 }
 
 func (c *Control) sign(csr []byte, node string) (pki.Leaf, error) {
@@ -253,7 +254,7 @@ func (c *Control) welcome(leaf []byte) (fleetwire.JoinAnswer, error) {
 	out := fleetwire.JoinAnswer{CertPEM: leaf, CAPEM: []byte(f.Authority.Cert), RingFile: c.secrets.ring.File(),
 		GossipKey: base64.StdEncoding.EncodeToString(gossip)}
 	for _, m := range f.Members {
-		out.Members = append(out.Members, fleetwire.Member{ID: m.ID, Control: m.Control, Peer: m.Peer, Gossip: m.Gossip})
+		out.Members = append(out.Members, fleetwire.Member{ID: m.ID, Control: m.Control, Edge: m.Edge, Peer: m.Peer, Gossip: m.Gossip})
 	}
 	return out, nil
 }
@@ -303,13 +304,20 @@ func (c *Control) Drain(ctx context.Context, by state.Actor, member string, on b
 
 // Remove ends a membership for ever: the node's certificates are good for nothing any more, and its ID never joins again. loseData says
 // that it may be the home of databases, buckets and queues. Errors: NotFound; Conflict for the last member with the role control, for a
-// home of data, and without a fleet.
+// home of data, and without a fleet; Unavailable for the leader itself, which hands leadership to another voter and leaves the rest to that
+// one: what comes after the loss of its vote it could not write.
 func (c *Control) Remove(ctx context.Context, by state.Actor, member string, loseData bool) error {
 	cmd := &state.Command{Kind: state.RemoveMember, Actor: by, Fleet: &state.FleetChange{Member: &state.Member{ID: member}, LoseData: loseData}}
 	if v := c.state.JudgeFleet(cmd); v != nil {
 		return fleetRefusal(v)
 	}
 	if c.opt.Fleet != nil {
+		if member == c.opt.NodeID {
+			if err := c.HandOver(); err != nil {
+				return err
+			}
+			return fault.New(fault.Unavailable, "control.Remove", "nothing was removed yet: this node led the control room and has handed that to another; repeat it there")
+		}
 		if err := c.RemoveVoter(ctx, member); err != nil {
 			return err
 		}

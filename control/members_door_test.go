@@ -100,7 +100,7 @@ func TestFleetDoor(t *testing.T) {
 		t.Errorf("the members are %s", a.body)
 	}
 	if w := a.member(t, "warnings").([]any); len(w) != 1 || !strings.Contains(w[0].(string), "add-control two") {
-		t.Errorf("a member that may vote and does not brings the warnings %v", w)
+		t.Errorf("a member without its vote brings the warnings %v", w)
 	}
 	if i := slices.IndexFunc(invites, func(i any) bool { return i.(map[string]any)["id"] == open.ID }); len(invites) != 2 || i < 0 || invites[i].(map[string]any)["control"] != true {
 		t.Errorf("the invites are %v", invites)

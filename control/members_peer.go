@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"net/http"
 
 	"edged/internal/fault"
@@ -10,14 +11,15 @@ import (
 // The paths of FleetHandler.
 const (
 	PathReport = "/fleet/v1/report" // POST MemberReport
-	PathRing   = "/fleet/v1/ring"   // GET: the node key file
+	PathRing   = "/fleet/v1/ring"   // GET: the node key file of the leader, the newest
+	PathKept   = "/fleet/v1/kept"   // GET: that of the voter that is asked, which may lack keys
 )
 
 // maxReport bounds a MemberReport, in bytes.
 const maxReport = 64 << 10
 
-// FleetHandler answers members of the fleet on the peer listener: PathReport takes what one says of itself, PathRing gives it the keys
-// that secrets are sealed with. caller names the member that a request comes from, "" for anybody else.
+// FleetHandler answers members of the fleet on the peer listener: PathReport takes what one says of itself, PathRing and PathKept give it
+// the keys that secrets are sealed with. All but PathKept is Unavailable where this node does not lead. caller names the member that a request comes from, "" for anybody else.
 func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 	answer := func(do func(w http.ResponseWriter, r *http.Request, member string) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +30,7 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 				return
 			}
 			if err := do(w, r, member); err != nil {
-				if code := fault.CodeOf(err); code == fault.Internal || code == fault.Unavailable {
+				if code := fault.CodeOf(err); (code == fault.Internal || code == fault.Unavailable) && !errors.Is(err, errNoLeader) {
 					c.opt.Log.Error("a member's call failed", "err", err, "node", member, "path", r.URL.Path)
 				}
 				fleetwire.WriteError(w, err)
@@ -37,6 +39,9 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+PathReport, answer(func(w http.ResponseWriter, r *http.Request, member string) error {
+		if err := c.confirm(r.Context()); err != nil {
+			return err
+		}
 		var in MemberReport
 		if err := fleetwire.ReadJSON(r.Body, maxReport, &in); err != nil {
 			return err
@@ -47,10 +52,17 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}))
-	mux.Handle("GET "+PathRing, answer(func(w http.ResponseWriter, _ *http.Request, _ string) error {
+	ring := func(w http.ResponseWriter, _ *http.Request, _ string) error {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(c.secrets.ring.File()) // a member that left asks again
 		return nil
+	}
+	mux.Handle("GET "+PathKept, answer(ring))
+	mux.Handle("GET "+PathRing, answer(func(w http.ResponseWriter, r *http.Request, member string) error {
+		if err := c.confirm(r.Context()); err != nil {
+			return err // two voters that took each other's keys would never have those of a rotation
+		}
+		return ring(w, r, member)
 	}))
 	return mux
 }

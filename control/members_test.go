@@ -121,7 +121,7 @@ func TestJoiningAFleet(t *testing.T) {
 	if raw, err := base64.StdEncoding.DecodeString(a.GossipKey); err != nil || len(raw) != 32 || a.GossipKey != founded.GossipKey {
 		t.Errorf("the gossip key is that of another, or none: %v", err)
 	}
-	want := []fleetwire.Member{{ID: "n-one", Control: true, Peer: "one.test:7000", Gossip: "one.test:7001"}, {ID: "n-two", Peer: "two.test:7000", Gossip: "two.test:7001"}}
+	want := []fleetwire.Member{{ID: "n-one", Control: true, Edge: true, Peer: "one.test:7000", Gossip: "one.test:7001"}, {ID: "n-two", Edge: true, Peer: "two.test:7000", Gossip: "two.test:7001"}}
 	if !slices.Equal(a.Members, want) {
 		t.Errorf("members are %v, want %v", a.Members, want)
 	}

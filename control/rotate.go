@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 
 	"edged/control/seal"
 	"edged/control/state"
@@ -17,7 +18,54 @@ func (c *Control) RotateKey(ctx context.Context) (resealed int, err error) {
 	if err := c.secrets.ring.Rotate(); err != nil {
 		return 0, err
 	}
+	if err := c.spreadKeys(ctx); err != nil {
+		return 0, err
+	}
 	return c.finishRotation(ctx)
+}
+
+// spreadKeys has most of the voters keep the current key, so that what is sealed with it is not lost with this node.
+func (c *Control) spreadKeys(ctx context.Context) error {
+	if c.opt.Fleet == nil || c.opt.Fleet.Keys == nil {
+		return nil
+	}
+	voters, err := c.voters()
+	if err != nil {
+		return err
+	}
+	want, have := keyWanted{c.secrets.ring.Current()}, 0
+	for _, v := range voters {
+		ask, cancel := context.WithTimeout(ctx, askTimeout)
+		if v == c.opt.NodeID || c.opt.Fleet.ask(ask, v, "keys", want, &want) == nil {
+			have++
+		}
+		cancel()
+	}
+	if most := len(voters)/2 + 1; have < most {
+		return fault.Newf(fault.Unavailable, "control.RotateKey", "only %d of %d voters could be given the new key, %d are needed: repeat the rotation when they are there",
+			have, len(voters), most)
+	}
+	return nil
+}
+
+// keyWanted is what a leader asks another voter to have.
+type keyWanted struct {
+	ID string `json:"id"` // of a key, not the key
+}
+
+// takeKey brings the node key file up to date and returns nil if it then has the key.
+func (c *Control) takeKey(ctx context.Context, want keyWanted) error {
+	const op = "control.takeKey"
+	if c.opt.Fleet.Keys == nil {
+		return fault.New(fault.Unavailable, op, "this node has no way to the keys of others")
+	}
+	if err := c.opt.Fleet.Keys(ctx); err != nil {
+		return fault.Wrap(fault.Unavailable, op, err)
+	}
+	if !slices.Contains(c.secrets.ring.IDs(), want.ID) {
+		return fault.New(fault.Unavailable, op, "the key is not among those that the others gave")
+	}
+	return nil
 }
 
 // resumeRotation finishes a rotation that a restart interrupted, or one whose values could not be opened then.

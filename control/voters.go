@@ -106,6 +106,25 @@ func (c *Control) hasReached(ctx context.Context, member string, index uint64) e
 	return c.opt.Fleet.ask(ctx, member, "reached", position{index}, &position{})
 }
 
+// HandOver gives leadership to another voter and returns when that one leads, so that nobody has to find out first that this node went
+// away. On a node that does not lead it does nothing. Errors: Conflict for the only voter, Unavailable if no other took over.
+func (c *Control) HandOver() error {
+	const op = "control.HandOver"
+	if c.opt.Fleet == nil || c.leading.Load() == 0 {
+		return nil
+	}
+	switch voters, err := c.voters(); {
+	case err != nil:
+		return err
+	case len(voters) < 2:
+		return fault.New(fault.Conflict, op, "this node is the only voter; add another one first")
+	}
+	if err := c.raft.Load().LeadershipTransfer().Error(); err != nil {
+		return because(fault.New(fault.Unavailable, op, "no other voter took over from this node; retry"), err)
+	}
+	return nil
+}
+
 // RemoveVoter takes a member's vote, and its copy of the log, away and returns when that is decided. It is called on the leader, also to
 // remove the leader itself, and may be repeated. Errors: Unavailable if this node does not lead; Conflict for the last voter, and while so
 // few of those that would be left can be reached that they could decide nothing.

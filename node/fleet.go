@@ -2,13 +2,9 @@ package node
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +14,6 @@ import (
 	"edged/control"
 	"edged/control/feed"
 	"edged/control/plan"
-	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
 	"edged/internal/pki"
@@ -44,8 +39,8 @@ type fleet struct {
 	reports *feed.Reporter // of a voter; a follower has its own
 	gate    *feed.Gate
 	began   time.Time
-	joined  bool               // others founded the fleet
-	seeds   []fleetwire.Member // until there is a plan
+	joined  bool               // others founded the fleet, or will have when a join is over
+	seeds   []fleetwire.Member // whom they named, this node too; for until there is a plan
 	members atomic.Pointer[map[string]*plan.Member]
 }
 
@@ -74,7 +69,8 @@ func (f *fleet) ids(fit func(*plan.Member) bool) (out []string) {
 
 func (f *fleet) voters() []string { return f.ids(func(m *plan.Member) bool { return m.Control }) }
 
-func (f *fleet) serving() []string { return f.ids(func(m *plan.Member) bool { return m.Edge }) }
+// running are the members that may run workers: all, for consumers run where their queue is at home, and crons with the leader.
+func (f *fleet) running() []string { return f.ids(func(*plan.Member) bool { return true }) }
 
 // origins are the control origins of the other members.
 func (f *fleet) origins() (out []string) {
@@ -97,38 +93,35 @@ func (f *fleet) upstreams() (out []feed.Upstream) {
 
 // openFleet makes this node a member, or finds that it is one, and opens its door to the others. Without --peer it does nothing.
 func (n *Node) openFleet() error {
-	if n.opt.Peer == "" {
-		return n.refuseLeftFleet()
-	}
+	const op = "node.fleet"
 	f := &fleet{self: n.id, dir: filepath.Join(n.opt.DataDir, "fleet"), began: time.Now()}
-	switch member, err := peer.Joined(f.dir); {
+	member, err := peer.Joined(f.dir)
+	if err == nil {
+		err = f.readSeeds()
+	}
+	switch {
 	case err != nil:
 		return err
+	case member && n.opt.Peer == "":
+		// What it accepted as a node of its own no other member would know.
+		return fault.New(fault.Invalid, op, "this data directory belongs to a member of a fleet: start it with --peer")
 	case member:
 	case n.opt.Join != "":
-		if err := n.join(f); err != nil {
-			return err
-		}
-	case !n.opt.hasRole("control"):
-		return fault.New(fault.Invalid, "node.fleet", "--role edge: a fleet begins with a node that has the role control; name one with --join and --invite")
+		err = n.join(f)
+	case f.joined:
+		return fault.New(fault.Invalid, op, "this node stopped while it joined a fleet: start it again with the same --peer, --join and --invite")
+	case n.opt.Peer == "":
+		return nil
 	default:
-		if err := n.found(f); err != nil {
-			return err
-		}
+		err = n.found(f)
 	}
-	if err := f.readSeeds(); err != nil {
+	if err == nil {
+		err = n.checkRoles(f)
+	}
+	if err != nil {
 		return err
 	}
 	return n.openPeers(f)
-}
-
-// refuseLeftFleet keeps a member from running as a node of its own: what it then accepted no other member would know.
-func (n *Node) refuseLeftFleet() error {
-	member, err := peer.Joined(filepath.Join(n.opt.DataDir, "fleet"))
-	if err == nil && member {
-		err = fault.New(fault.Invalid, "node.fleet", "this data directory belongs to a member of a fleet: start it with --peer")
-	}
-	return err
 }
 
 func (n *Node) openPeers(f *fleet) (err error) {
@@ -140,7 +133,12 @@ func (n *Node) openPeers(f *fleet) (err error) {
 		Allowed: func(member, _ string) bool { return f.known()[member] != nil },
 	}
 	if n.opt.hasRole("control") {
-		opt.Join, opt.Renew = n.admit, n.renew
+		opt.Join = func(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {
+			return n.control.Admit(ctx, in)
+		}
+		opt.Renew = func(ctx context.Context, member string, csr []byte) ([]byte, error) {
+			return n.control.Renew(ctx, member, csr)
+		}
 	}
 	if f.peers, err = peer.Open(opt); err != nil {
 		return err
@@ -157,74 +155,6 @@ func peerAddr(m *plan.Member) string {
 		return ""
 	}
 	return m.Peer
-}
-
-// request is what this node says of itself when it joins.
-func (n *Node) request() fleetwire.JoinRequest {
-	return fleetwire.JoinRequest{ID: n.id, Name: n.name(), Peer: addrOf(n.bound, "peer")}
-}
-
-// name is what people call this node: its host's name, and some of its ID, for no two members share one.
-func (n *Node) name() string {
-	host, _ := os.Hostname()
-	host, _, _ = strings.Cut(host, ".")
-	id := strings.TrimPrefix(n.id, "n-")
-	return (host + "-" + id)[:min(len(host)+7, 63)]
-}
-
-// join asks the fleet that --join names to take this node in. A node with a control state of its own is refused: two histories do not
-// become one.
-func (n *Node) join(f *fleet) error {
-	if n.opt.Invite == "" {
-		return fault.New(fault.Invalid, "node.fleet", "--join needs the invite that \"edged fleet invite\" printed, with --invite")
-	}
-	if _, err := os.Stat(filepath.Join(n.opt.DataDir, "control", "log")); err == nil {
-		return fault.New(fault.Conflict, "node.fleet", "this data directory has a control state of its own and cannot join a fleet: start with an empty one")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
-	defer cancel()
-	_, err := peer.Join(ctx, peer.JoinOptions{Dir: f.dir, URL: n.opt.Join, Invite: n.opt.Invite, Request: n.request(),
-		Keep: func(a fleetwire.JoinAnswer) error { return n.keep(f, a, true) }})
-	return err
-}
-
-// joinPatience is how long a start waits for the fleet that it joins.
-const joinPatience = time.Minute
-
-// keep writes what the fleet gave to its new member.
-func (n *Node) keep(f *fleet, a fleetwire.JoinAnswer, joined bool) error {
-	if err := disk.Prepare(f.dir); err != nil {
-		return err
-	}
-	if joined {
-		seeds, err := json.Marshal(a.Members)
-		if err != nil {
-			return fault.Wrap(fault.Internal, "node.fleet", err)
-		}
-		if err := disk.WriteFile(filepath.Join(f.dir, seedsFile), append(seeds, '\n'), 0o600); err != nil {
-			return err
-		}
-		if err := control.KeepRing(n.opt.DataDir, a.RingFile); err != nil {
-			return err
-		}
-	}
-	return disk.WriteFile(filepath.Join(f.dir, gossipKeyFile), []byte(a.GossipKey+"\n"), 0o600)
-}
-
-func (f *fleet) readSeeds() error {
-	b, err := os.ReadFile(filepath.Join(f.dir, seedsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "node.fleet", err)
-	}
-	f.joined = true
-	if json.Unmarshal(b, &f.seeds) != nil {
-		return fault.Newf(fault.Conflict, "node.fleet", "%s is damaged: put it back from a backup, or remove the node and let it join anew with an empty directory",
-			filepath.Join(f.dir, seedsFile))
-	}
-	return nil
 }
 
 // useMembers takes the members of a plan into use.
@@ -255,10 +185,34 @@ func (n *Node) useMembers(d *plan.Delta) {
 	if err := n.stores.kv.SetMembers(members); err != nil {
 		n.log.Error("the members of the fleet are not taken over by kv", "err", err)
 	}
-	if m := next[n.id]; m != nil && m.Draining {
-		n.ready.set("fleet", "the fleet drains this node")
-	} else {
-		n.ready.set("fleet", "")
+	n.ready.set("fleet", outOfService(next[n.id]))
+}
+
+// outOfService is why the fleet wants no traffic for this node, "" if it does. self is nil once it was removed.
+func outOfService(self *plan.Member) string {
+	switch {
+	case self == nil:
+		return "this node was removed from the fleet; its machine can come back with an empty data directory and a new invite"
+	case self.Draining:
+		return "the fleet drains this node"
+	}
+	return ""
+}
+
+// fleetProblems adds why a member should get no traffic now.
+func (n *Node) fleetProblems(reasons map[string]string) {
+	f := n.fleet
+	if f == nil {
+		return
+	}
+	switch {
+	case f.gate.Closed():
+		reasons["plan"] = "cut off for longer than --revalidate-after: custom domains and versions with secrets are withheld"
+	case f.members.Load() != nil:
+	case n.waitsForVote():
+		reasons["plan"] = "this node gets no plan before it has a vote: edged fleet add-control " + n.id
+	default:
+		reasons["plan"] = "no plan of the fleet came yet"
 	}
 }
 
@@ -308,5 +262,5 @@ func (n *Node) fleetOptions() *control.FleetOptions {
 		return nil
 	}
 	return &control.FleetOptions{Joined: f.joined, Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
-		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.serving, Origins: f.origins, Served: f.server.Serving, Keys: n.takeKeys}
+		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Keys: n.gatherKeys}
 }

@@ -109,6 +109,9 @@ func (n *Node) elsewhere(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	slices.Sort(origins)
+	if len(origins) == 0 {
+		origins = []string{"a member with the role control"}
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusMisdirectedRequest)
 	fmt.Fprintf(w, "this node has no part in the control room of its fleet; ask %s\n", strings.Join(origins, " or "))

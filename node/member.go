@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/control"
 	"edged/control/feed"
@@ -22,57 +21,6 @@ import (
 	"edged/node/peer"
 )
 
-// found makes the control state of this node that of a fleet, whose first member it is. The room runs for that alone: nobody can reach it
-// yet.
-func (n *Node) found(f *fleet) error {
-	metrics := n.registry
-	n.registry = prometheus.NewRegistry() // of rooms that are opened again
-	defer func() { n.registry = metrics }()
-	if err := n.openStores(); err != nil {
-		return err
-	}
-	defer func() { _ = n.stores.close(); n.stores = stores{} }() // nothing was written
-	opt, err := n.controlOptions()
-	if err != nil {
-		return err
-	}
-	opt.OnPlan, opt.Retire, opt.InUse, opt.Detach, opt.Inspect, opt.Metrics = nil, nil, nil, nil, nil, nil
-	c, err := control.Open(opt)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
-	defer cancel()
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(running) }()
-	err = func() error {
-		select {
-		case <-c.Started():
-		case err := <-ended:
-			ended <- nil
-			return err
-		}
-		key, csr, err := pki.NewRequest(n.id)
-		if err != nil {
-			return err
-		}
-		req := n.request()
-		req.CSR = csr
-		answer, err := c.FoundFleet(ctx, req)
-		if err != nil {
-			return err
-		}
-		if err := n.keep(f, answer, false); err != nil {
-			return err
-		}
-		return peer.Found(f.dir, n.id, answer.CAPEM, answer.CertPEM, key)
-	}()
-	stop()
-	<-ended
-	return errors.Join(err, c.Close())
-}
-
 // waitsForVote tells whether this node joined with the role control and the voters have not made it one of them.
 func (n *Node) waitsForVote() bool {
 	if n.fleet == nil || n.control == nil || !n.fleet.joined {
@@ -82,24 +30,7 @@ func (n *Node) waitsForVote() bool {
 	return err == nil && !slices.Contains(voters, n.id)
 }
 
-// admit takes a node into the fleet, renew keeps one in it; both are calls of the peer listener that may come before the room is open.
-func (n *Node) admit(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {
-	if n.control == nil {
-		return fleetwire.JoinAnswer{}, errStarting
-	}
-	return n.control.Admit(ctx, in)
-}
-
-func (n *Node) renew(ctx context.Context, member string, csr []byte) ([]byte, error) {
-	if n.control == nil {
-		return nil, errStarting
-	}
-	return n.control.Renew(ctx, member, csr)
-}
-
-var errStarting = fault.New(fault.Unavailable, "node.fleet", "this node is starting; retry")
-
-// fresh is when this voter's plan was last known to be the newest.
+// fresh is when this voter's plan was last known to be the newest; the zero time on a member that has no control room.
 func (n *Node) fresh() time.Time {
 	if n.control == nil {
 		return time.Time{}
@@ -129,18 +60,30 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
 	if n.control != nil {
 		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
+		parts.Push(life.Part{Name: "leadership", Run: n.handOver})
 	}
 }
 
-const tellEvery = time.Minute
+// handOver gives leadership away when the node stops, while its door is open: the others need not miss it first.
+func (n *Node) handOver(ctx context.Context) error {
+	<-ctx.Done()
+	if err := n.control.HandOver(); err != nil && fault.CodeOf(err) != fault.Conflict { // with nobody to give it to
+		n.log.Warn("this node stops as the leader", "err", err)
+	}
+	return nil
+}
+
+// How often the fleet is told where this member is: so long after it has taken that, and first after that when it has not.
+const (
+	tellEvery = time.Minute
+	tellFirst = time.Second
+)
 
 // tellPlace tells the fleet where this member is reached, and brings its keys up to date, at the start, when what it says is not what the
 // fleet knows, and once in a while.
 func (n *Node) tellPlace(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
 	var last time.Time
-	for {
+	for wait := tellFirst; ; {
 		if time.Since(last) > tellEvery || !n.placeIsKnown() {
 			err := n.report(ctx)
 			if err == nil {
@@ -151,11 +94,16 @@ func (n *Node) tellPlace(ctx context.Context) error {
 			} else if ctx.Err() == nil {
 				n.log.Debug("the fleet does not take this member's report", "err", err)
 			}
+			wait = min(2*wait, tellEvery) // also until the plan shows what was told
+		} else {
+			wait = tellFirst
 		}
+		pause := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {
 		case <-ctx.Done():
+			pause.Stop()
 			return nil
-		case <-tick.C:
+		case <-pause.C:
 		}
 	}
 }
@@ -196,7 +144,27 @@ func (n *Node) lacks(d *plan.Delta) bool {
 	return n.follower.keys.Lacks(d)
 }
 
-// takeKeys gets the keys of secrets from a voter.
+// gatherKeys is control.FleetOptions.Keys. A leader that lacks keys takes what any other voter keeps, for who led before may have been the
+// last with the newest.
+func (n *Node) gatherKeys(ctx context.Context) error {
+	if n.control.Leader() != n.id {
+		return n.takeKeys(ctx)
+	}
+	var errs []error
+	for _, id := range n.fleet.voters() {
+		if id == n.id {
+			continue
+		}
+		raw, err := n.askVoter(ctx, http.MethodGet, "https://"+pki.Host(id)+control.PathKept, nil)
+		if err == nil {
+			err = n.control.TakeRing(raw)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// takeKeys gets the keys of secrets from the leader, which has them.
 func (n *Node) takeKeys(ctx context.Context) error {
 	if n.control != nil && n.control.Leader() == n.id {
 		return nil

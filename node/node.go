@@ -385,5 +385,6 @@ func (n *Node) problems() map[string]string {
 	if err := n.space.Check(); err != nil {
 		out["disk"] = fault.Detail(err)
 	}
+	n.fleetProblems(out)
 	return out
 }

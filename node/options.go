@@ -54,11 +54,11 @@ type Options struct {
 
 	TLSDir string // certificates of the operator's for routed names, read again when they change; "" means none
 
-	Role   string // "" means control,edge; or control, or edge on a node that joins a fleet
+	Role   string // "" means control,edge; or edge, or control, with which HTTP and HTTPS are off, on a node that joins a fleet
 	Peer   string // address that the other members of a fleet reach this node at, "": it runs alone
 	Gossip string // address of memberlist, "" is off
 	Join   string // peer address of a voter whose fleet this node joins if it is in none, with Invite
-	Invite string
+	Invite string // what "edged fleet invite" printed, or @ and the name of a file with it
 	// RevalidateAfter is how long a member that is cut off goes on honouring what can be revoked, 0 means 15 min.
 	RevalidateAfter time.Duration
 
@@ -189,6 +189,9 @@ func (o *Options) checkFleet(bad func(string, ...any)) {
 	} else if host, _, err := net.SplitHostPort(o.Peer); err == nil && unspecified(host) {
 		bad("--peer: %q: name the address at which the other members reach this node", o.Peer)
 	}
+	if !o.hasRole("edge") { // it serves nobody
+		o.HTTP, o.HTTPS = "", ""
+	}
 	if host, _, err := net.SplitHostPort(o.Gossip); o.Gossip != "" && (err != nil || unspecified(host)) {
 		bad("--gossip: %q is not an address at which the other members reach this node", o.Gossip)
 	}
@@ -261,6 +264,9 @@ func (o Options) listeners() []namedAddr {
 
 // loopbackOnly reports whether nobody outside this machine can reach the public listeners.
 func (o Options) loopbackOnly() bool {
+	if o.HTTP == "" && o.HTTPS == "" {
+		return false // others serve
+	}
 	for _, addr := range []string{o.HTTP, o.HTTPS} {
 		if addr == "" {
 			continue

@@ -68,8 +68,16 @@ func (n *Node) profile() []api.ProfileRow {
 		{Name: "isolation", Value: o.Isolation},
 		{Name: "drain of a version that a switch dropped", Value: drainLimit.String()},
 		{Name: "grace of running work when its deployment is deleted", Value: deleteGrace.String()},
-		{Name: "target for the convergence of EdgeKVNamespace", Value: "0 s, this node is the only place"},
+		{Name: "target for the convergence of EdgeKVNamespace", Value: n.convergence()},
 	}
+}
+
+// convergence is what the profile promises of a KV write and the nodes that it was not made on.
+func (n *Node) convergence() string {
+	if n.fleet == nil {
+		return "0 s, this node is the only place"
+	}
+	return "1 s to every member that is connected; one that is cut off has it when it is back"
 }
 
 // onPlan takes the next plan of the control room into use. It is called by one goroutine at a time.
@@ -81,6 +89,9 @@ func (n *Node) onPlan(d *plan.Delta) {
 		close(n.planned)
 	}
 }
+
+// keyPatience bounds how long a plan waits for the keys of its secrets.
+const keyPatience = 10 * time.Second
 
 // takePlan hands a plan on to the members that follow this one, if it makes the plan itself, and takes it into use as far as the gate lets
 // it through.
@@ -98,10 +109,12 @@ func (n *Node) takePlan(d *plan.Delta) {
 	} else {
 		n.follower.keys.Note(d)
 	}
-	if n.lacks(d) {
-		if err := n.takeKeys(context.Background()); err != nil { // bounded; membership tries again
-			n.log.Warn("secrets of the plan are sealed with a key that this member has not got yet", "err", err)
+	if n.lacks(d) { // else what is sealed with them would not be tried again before the next plan
+		ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+		if err := n.takeKeys(ctx); err != nil {
+			n.log.Warn("keys of secrets are missing", "err", err)
 		}
+		cancel()
 	}
 	f.gate.Use(d)
 	if n.control != nil {

@@ -79,6 +79,15 @@ func (t *target) listeners() (l listeners) {
 	return l
 }
 
+// nodeID is that of the node on this machine; "" if the node was not found that way.
+func (t *target) nodeID() string {
+	if t.where.ControlURL != "" {
+		return ""
+	}
+	b, _ := os.ReadFile(filepath.Join(t.where.DataDir, "node.id")) // without it the commands only say less
+	return strings.TrimSpace(string(b))
+}
+
 // dialable turns the address of a listener on all interfaces into one that this machine can connect to.
 func dialable(address string) string {
 	host, port, err := net.SplitHostPort(address)

@@ -84,8 +84,8 @@ func newDeployCommand() *cobra.Command {
 func waitServed(ctx context.Context, cmd *cobra.Command, c *client.Client, quiet bool) error {
 	var want uint64
 	for {
-		var fleet fleetNodes
-		if err := c.Ask(ctx, client.Call{Method: "GET", Path: "fleet/nodes"}, &fleet); err != nil {
+		fleet, err := askFleet(ctx, c)
+		if err != nil {
 			return err
 		}
 		if want == 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -32,7 +33,8 @@ func newFleetInvite() *cobra.Command {
 	var life time.Duration
 	cmd := &cobra.Command{Use: "invite", Short: "make a one-time invite for a node and print it", Args: cobra.NoArgs,
 		Long: "Make an invite and print it: whoever has it can join the fleet with it, once. The fleet keeps only a hash of it. The new node is\n" +
-			"started with `edged run --join ADDRESS --invite INVITE`, where ADDRESS is the --peer address of a member with the role control."}
+			"started with `edged run --peer OWN --role ROLES --join ADDRESS --invite @FILE`: OWN is where it listens for other members, ROLES are\n" +
+			"those of the invite, ADDRESS is the --peer address of a member with the role control, FILE holds the invite."}
 	f := cmd.Flags()
 	t.flags(f)
 	f.StringSliceVar(&roles, "role", []string{"edge"}, "roles of the new node: edge, control or both")
@@ -96,12 +98,18 @@ type fleetInvite struct {
 	UsedBy  string            `json:"usedBy,omitempty"`
 }
 
-// fleetNodes is the answer to "who is in the fleet"; Index is the plan's now.
-type fleetNodes struct {
+// fleetList is what the control room says of its fleet; without items it has none.
+type fleetList struct {
 	Items    []fleetNode   `json:"items"`
 	Invites  []fleetInvite `json:"invites"`
 	Warnings []string      `json:"warnings"`
 	Index    uint64        `json:"index"`
+}
+
+func askFleet(ctx context.Context, c *client.Client) (fleetList, error) {
+	var out fleetList
+	err := c.Ask(ctx, client.Call{Method: "GET", Path: "fleet/nodes"}, &out)
+	return out, err
 }
 
 func newFleetNodes() *cobra.Command {
@@ -114,8 +122,8 @@ func newFleetNodes() *cobra.Command {
 			return err
 		}
 		defer c.Close()
-		var fleet fleetNodes
-		if err := c.Ask(cmd.Context(), client.Call{Method: "GET", Path: "fleet/nodes"}, &fleet); err != nil {
+		fleet, err := askFleet(cmd.Context(), c)
+		if err != nil {
 			return explain(err)
 		}
 		if t.json {
@@ -128,18 +136,8 @@ func newFleetNodes() *cobra.Command {
 		tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(tab, "ID\tNAME\tROLES\tPEER\tGOSSIP\tLABELS\tJOINED\tPLAN\tSTATE")
 		for _, n := range fleet.Items {
-			state := "member"
-			switch {
-			case n.Leads:
-				state = "leads"
-			case n.Votes:
-				state = "votes"
-			}
-			if n.Draining {
-				state += ", draining"
-			}
 			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Name, rolesOf(n.Control, n.Edge), n.Peer, cmp.Or(n.Gossip, "-"), labelsOf(n.Labels), n.Joined,
-				planOf(n, fleet.Index), state)
+				planOf(n, fleet.Index), stateOf(n))
 		}
 		for _, i := range fleet.Invites {
 			if i.UsedBy == "" {
@@ -155,6 +153,20 @@ func newFleetNodes() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+func stateOf(n fleetNode) string {
+	state := "member"
+	switch {
+	case n.Leads:
+		state = "leads"
+	case n.Votes:
+		state = "votes"
+	}
+	if n.Draining {
+		state += ", draining"
+	}
+	return state
 }
 
 func rolesOf(control, edge bool) string {
@@ -248,7 +260,8 @@ func newFleetRemove() *cobra.Command {
 	cmd := &cobra.Command{Use: "remove NODE", Short: "end the membership of a node, for ever", Args: cobra.ExactArgs(1),
 		Long: "End the membership of a node. The others talk to it no more, and its ID never joins this fleet again: the machine can come back\n" +
 			"with an empty data directory and a new invite. A node that is the home of databases, buckets or queues is removed only with\n" +
-			"--lose-data: they are lost with it. The last node with the role control cannot be removed."}
+			"--lose-data: they are lost with it. The last node with the role control cannot be removed. Ask another node than the one that goes:\n" +
+			"the leader hands leadership on first and has the command repeated."}
 	t.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&lose, "lose-data", false, "databases, buckets and queues whose home the node is may be lost")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,9 +55,15 @@ func TestFleetCommands(t *testing.T) {
 	}
 	for line := range strings.Lines(mustEdged(t, fleet("nodes")...)) {
 		words := strings.Fields(line)
-		if words[0] == "n-two" && (words[1] != "two" || words[2] != "control,edge" || words[3] != "two.test:7000" || words[5] != "region=eu" || words[len(words)-1] != "draining") || words[0] == invite.ID {
+		if words[0] == "n-two" && (words[1] != "two" || words[2] != "control,edge" || words[3] != "two.test:7000" || words[5] != "region=eu" || !strings.HasSuffix(line, "member, draining\n")) || words[0] == invite.ID {
 			t.Errorf("the list has %s", line)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "node.id"), []byte("n-two\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustEdged(t, "status", "--data-dir", dir); !strings.Contains(got, "fleet    2 members, ") || !strings.Contains(got, "two: control,edge, member, draining, plan not heard of\n") {
+		t.Errorf("status says %s", got)
 	}
 	var doc struct {
 		Items []struct {

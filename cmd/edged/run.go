@@ -146,7 +146,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
 	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
 	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
-	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet: control, edge or both")
+	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet: control, edge or both; without edge --http and --https are off")
 	f.StringVar(&opt.Peer, "peer", "", "address at which the other members of a fleet reach this node; empty = it runs alone")
 	f.StringVar(&opt.Gossip, "gossip", "", "address at which members gossip, UDP and TCP; empty = off, and KV converges by its feeds alone")
 	f.StringVar(&opt.Join, "join", "", "peer address of a member with the role control, whose fleet this node joins if it is in none")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,9 +26,42 @@ type nodeStatus struct {
 	HTTPS   string            `json:"https,omitempty"`
 	Ready   *bool             `json:"ready"` // null if the admin listener is not known or off
 	Reasons map[string]string `json:"reasons,omitempty"`
+	Fleet   *fleetStatus      `json:"fleet,omitempty"`  // missing on a node alone, and for who is no operator of the whole node
 	Vitals  *vitals           `json:"vitals,omitempty"` // not there if the metrics cannot be had
 	Workers []workerStatus    `json:"workers"`
 	Trouble []trouble         `json:"trouble"` // Resources that are not as they should be
+}
+
+// fleetStatus is the fleet of a node at a glance.
+type fleetStatus struct {
+	Node    string `json:"node,omitempty"` // the name of the node on this machine; "" if another was asked
+	Roles   string `json:"roles,omitempty"`
+	State   string `json:"state,omitempty"`
+	Plan    string `json:"plan,omitempty"` // how far it is with the plan
+	Members int    `json:"members"`
+	Voters  int    `json:"voters"`
+	Leader  string `json:"leader"` // the name
+	Index   uint64 `json:"index"`  // of the plan
+}
+
+// statusOf sums a list up. self is the ID of the node on this machine, "" if it is not known.
+func statusOf(list fleetList, self string) *fleetStatus {
+	if len(list.Items) == 0 {
+		return nil
+	}
+	s := &fleetStatus{Members: len(list.Items), Index: list.Index}
+	for _, n := range list.Items {
+		if n.Votes {
+			s.Voters++
+		}
+		if n.Leads {
+			s.Leader = n.Name
+		}
+		if n.ID == self {
+			s.Node, s.Roles, s.State, s.Plan = n.Name, rolesOf(n.Control, n.Edge), stateOf(n), planOf(n, list.Index)
+		}
+	}
+	return s
 }
 
 type workerStatus struct {
@@ -63,6 +97,9 @@ func newStatusCommand() *cobra.Command {
 		s := nodeStatus{HTTP: l.HTTP, HTTPS: l.HTTPS}
 		if err := s.read(cmd.Context(), c); err != nil {
 			return explain(err)
+		}
+		if list, err := askFleet(cmd.Context(), c); err == nil {
+			s.Fleet = statusOf(list, t.nodeID())
 		}
 		if l.Admin != "" {
 			s.askReady(cmd.Context(), "http://"+l.Admin+"/readyz")
@@ -195,6 +232,12 @@ func (s *nodeStatus) write(w io.Writer) error {
 	slices.Sort(subjects)
 	for _, subject := range subjects {
 		fmt.Fprintf(w, "         %s: %s\n", subject, s.Reasons[subject])
+	}
+	if f := s.Fleet; f != nil {
+		fmt.Fprintf(w, "fleet    %d members, %d vote, %s leads, plan %d\n", f.Members, f.Voters, cmp.Or(f.Leader, "nobody"), f.Index)
+		if f.Node != "" {
+			fmt.Fprintf(w, "         %s: %s, %s, plan %s\n", f.Node, f.Roles, f.State, f.Plan)
+		}
 	}
 	if s.Vitals != nil {
 		s.Vitals.write(w)

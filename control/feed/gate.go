@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"edged/control/plan"
@@ -48,8 +49,9 @@ type Gate struct {
 	use    func(*plan.Delta)
 	log    *slog.Logger
 
+	closed atomic.Bool // moves with mu held
+
 	mu     sync.Mutex // also serialises use
-	closed bool
 	grants *plan.Plan // the parts that can be revoked, as they are in the plan
 }
 
@@ -57,7 +59,7 @@ type Gate struct {
 // called with one delta at a time, each of which belongs behind the one before.
 func NewGate(after time.Duration, cutOff func() (since time.Time, cut bool), use func(*plan.Delta), log *slog.Logger) *Gate {
 	g := &Gate{after: after, cutOff: cutOff, use: use, log: log, grants: plan.New()}
-	g.closed = g.over() // also for the last plan of before a restart
+	g.closed.Store(g.over()) // also for the last plan of before a restart
 	return g
 }
 
@@ -66,12 +68,15 @@ func (g *Gate) over() bool {
 	return cut && time.Since(since) > g.after
 }
 
+// Closed reports whether what can be revoked is withheld.
+func (g *Gate) Closed() bool { return g.closed.Load() }
+
 // Use gives what changes in the plan to the node.
 func (g *Gate) Use(d *plan.Delta) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(d)
-	if g.closed {
+	if g.closed.Load() {
 		d = Closed(d)
 	}
 	g.use(d)
@@ -114,12 +119,13 @@ func (g *Gate) Run(ctx context.Context) error {
 func (g *Gate) look() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if over := g.over(); over == g.closed {
+	over := g.over()
+	if over == g.closed.Load() {
 		return
 	}
-	g.closed = !g.closed
+	g.closed.Store(over)
 	all := g.grants.Delta()
-	if g.closed {
+	if over {
 		g.log.Warn("cut off for too long: custom domains and versions with secrets are withheld", "after", g.after)
 		all = Closed(all)
 	} else {

@@ -38,7 +38,8 @@ type JoinAnswer struct {
 // Member is what a node has to know of another to reach it.
 type Member struct {
 	ID      string `json:"id"`
-	Control bool   `json:"control"`          // it is a voter
+	Control bool   `json:"control"`          // it may be a voter
+	Edge    bool   `json:"edge"`             // it serves traffic
 	Peer    string `json:"peer"`             // host:port
 	Gossip  string `json:"gossip,omitempty"` // host:port, "" if off
 }

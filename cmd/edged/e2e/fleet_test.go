@@ -164,8 +164,19 @@ func TestFleet(t *testing.T) {
 	f.everywhere(url, "one", a)
 	b := f.join(a, filepath.Join(t.TempDir(), "data"), "control,edge")
 	c := f.join(a, filepath.Join(t.TempDir(), "data"), "control,edge")
+	ready := func(n *node) answer {
+		got, err := n.ask(n.client(n.info.Admin, nil), "GET", "http://admin/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := ready(b); got.status != 503 || !strings.Contains(got.body, "add-control "+b.id()) {
+		t.Errorf("without a vote it is ready: %d %s", got.status, got.body)
+	}
 	for _, n := range []*node{b, c} {
 		f.edged(a, "fleet", "add-control", n.id())
+		n.waits(func() bool { return ready(n).status == 200 }, "a voter is not ready")
 	}
 	d := f.join(b, filepath.Join(t.TempDir(), "data"), "edge") // by way of a voter that does not lead
 	f.everywhere(url, "one", a, b, c, d)
@@ -269,8 +280,50 @@ func TestJoinRefusals(t *testing.T) {
 	if out := run(filepath.Join(t.TempDir(), "data"), "--role", "edge"); !strings.Contains(out, "--join") {
 		t.Errorf("an edge alone: %s", out)
 	}
+	// An invite from a file; the roles are the invite's, whatever --role says.
+	file, late := filepath.Join(t.TempDir(), "invite"), filepath.Join(t.TempDir(), "data")
+	if err := json.Unmarshal([]byte(f.edged(a, "fleet", "invite", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(made.Invite+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	join = []string{"--join", a.peer(), "--invite", "@" + file}
+	if out := run(late, join...); !strings.Contains(out, "start it with --role edge") {
+		t.Errorf("in a role that it has not: %s", out)
+	}
+	if err := os.Remove(file); err != nil { // it is a member already
+		t.Fatal(err)
+	}
+	f.nodes = append(f.nodes, member(t, late, append(join, "--role", "edge")...))
 	a.stop()
 	if out, code := runEdged(t, "run", "--data-dir", a.dir, "--http", "127.0.0.1:0", "--https", "", "--control", "127.0.0.1:0", "--admin", ""); code == 0 || !strings.Contains(out, "--peer") {
 		t.Errorf("a member without --peer: %d %s", code, out)
+	}
+}
+
+// Issue 7: a node that stopped while it founded its fleet goes on with that one, wherever it stopped: its certificate is written last.
+func TestFoundingGoesOn(t *testing.T) {
+	f := foundFleet(t, 1, 0)
+	a := f.nodes[0]
+	file := func(name string) string { return filepath.Join(a.dir, "fleet", name) }
+	root, err := os.ReadFile(file("ca.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lost := range [][]string{{"node.pem"}, {"node.pem", "ca.pem"}, {"node.pem", "ca.pem", "gossip.key"}} {
+		a.kill()
+		for _, name := range lost {
+			if err := os.Remove(file(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a = member(t, a.dir)
+		if again, err := os.ReadFile(file("ca.pem")); err != nil || string(again) != string(root) {
+			t.Errorf("without %v it has another authority: %v", lost, err)
+		}
+		if m := f.members(a); len(m) != 1 || !m[a.id()].Leads {
+			t.Errorf("without %v the members are %v", lost, m)
+		}
 	}
 }
