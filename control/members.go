@@ -252,11 +252,16 @@ func (c *Control) welcome(leaf []byte) (fleetwire.JoinAnswer, error) {
 	}
 	defer clear(gossip)
 	out := fleetwire.JoinAnswer{CertPEM: leaf, CAPEM: []byte(f.Authority.Cert), RingFile: c.secrets.ring.File(),
-		GossipKey: base64.StdEncoding.EncodeToString(gossip)}
-	for _, m := range f.Members {
-		out.Members = append(out.Members, fleetwire.Member{ID: m.ID, Control: m.Control, Edge: m.Edge, Peer: m.Peer, Gossip: m.Gossip})
-	}
+		GossipKey: base64.StdEncoding.EncodeToString(gossip), Members: c.known()}
 	return out, nil
+}
+
+// known are the members, as one has to know them who has no plan.
+func (c *Control) known() (out []fleetwire.Member) {
+	for _, m := range c.state.Fleet().Members {
+		out = append(out, fleetwire.Member{ID: m.ID, Control: m.Control, Edge: m.Edge, Peer: m.Peer, Gossip: m.Gossip})
+	}
+	return out
 }
 
 // Renew gives a member a certificate for the key in its request. Errors: NotFound for who is no member, Invalid.

@@ -23,6 +23,10 @@ func TestFleetHandler(t *testing.T) {
 	if w := call("GET", PathRing, ""); w.Code != 200 || !bytes.Equal(w.Body.Bytes(), a.RingFile) || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("a member gets %d %q", w.Code, w.Body)
 	}
+	if w := call("GET", PathKnown, ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"id":"n-one","control":true,"edge":true,"peer":"one.test:7000"`) ||
+		!strings.Contains(w.Body.String(), `"id":"n-two"`) {
+		t.Errorf("the members are %d %s", w.Code, w.Body)
+	}
 	report := `{"peer":"new.test:1","kvEpoch":"18446744073709551615","labels":{"disk":"fast"}}`
 	if w := call("POST", PathReport, report); w.Code != 204 {
 		t.Errorf("a report is answered %d %s", w.Code, w.Body)

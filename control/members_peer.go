@@ -1,6 +1,7 @@
 package control
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -12,6 +13,7 @@ import (
 const (
 	PathReport = "/fleet/v1/report" // POST MemberReport
 	PathRing   = "/fleet/v1/ring"   // GET: the node key file of the leader, the newest
+	PathKnown  = "/fleet/v1/known"  // GET: []fleetwire.Member, as far as the voter that is asked knows
 	PathKept   = "/fleet/v1/kept"   // GET: that of the voter that is asked, which may lack keys
 )
 
@@ -19,7 +21,8 @@ const (
 const maxReport = 64 << 10
 
 // FleetHandler answers members of the fleet on the peer listener: PathReport takes what one says of itself, PathRing and PathKept give it
-// the keys that secrets are sealed with. All but PathKept is Unavailable where this node does not lead. caller names the member that a request comes from, "" for anybody else.
+// the keys that secrets are sealed with. PathReport and PathRing are
+// Unavailable where this node does not lead. caller names the member that a request comes from, "" for anybody else.
 func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 	answer := func(do func(w http.ResponseWriter, r *http.Request, member string) error) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -57,6 +60,11 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 		_, _ = w.Write(c.secrets.ring.File()) // a member that left asks again
 		return nil
 	}
+	mux.Handle("GET "+PathKnown, answer(func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(c.known()) // a member that left asks again
+		return nil
+	}))
 	mux.Handle("GET "+PathKept, answer(ring))
 	mux.Handle("GET "+PathRing, answer(func(w http.ResponseWriter, r *http.Request, member string) error {
 		if err := c.confirm(r.Context()); err != nil {

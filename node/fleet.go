@@ -39,8 +39,9 @@ type fleet struct {
 	reports *feed.Reporter // of a voter; a follower has its own
 	gate    *feed.Gate
 	began   time.Time
-	joined  bool               // others founded the fleet, or will have when a join is over
-	seeds   []fleetwire.Member // whom they named, this node too; for until there is a plan
+	joined  bool                               // others founded the fleet, or will have when a join is over
+	seeds   []fleetwire.Member                 // whom they named, this node too; for until there is a plan
+	told    atomic.Pointer[[]fleetwire.Member] // the same as a voter said since; nil if none did
 	members atomic.Pointer[map[string]*plan.Member]
 }
 
@@ -50,7 +51,11 @@ func (f *fleet) known() map[string]*plan.Member {
 		return *m
 	}
 	out := map[string]*plan.Member{f.self: {ID: f.self}}
-	for _, s := range f.seeds {
+	seeds := f.seeds
+	if told := f.told.Load(); told != nil {
+		seeds = *told
+	}
+	for _, s := range seeds {
 		out[s.ID] = &plan.Member{ID: s.ID, Control: s.Control, Peer: s.Peer, Gossip: s.Gossip}
 	}
 	return out

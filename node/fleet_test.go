@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,5 +133,21 @@ func TestReadinessOfAMember(t *testing.T) {
 	}
 	if outOfService(&plan.Member{}) != "" || !strings.Contains(outOfService(&plan.Member{Draining: true}), "drains") || !strings.Contains(outOfService(nil), "removed") {
 		t.Error("what the fleet wants of this node is not told")
+	}
+}
+
+// Before there is a plan a member knows whom the fleet named when it joined, and from then on whom a voter named last.
+func TestWhoIsKnownBeforeAPlan(t *testing.T) {
+	f := &fleet{self: "n-one", seeds: []fleetwire.Member{{ID: "n-two", Control: true}}}
+	if got := f.voters(); !slices.Equal(got, []string{"n-two"}) {
+		t.Errorf("after the join: %v", got)
+	}
+	f.told.Store(&[]fleetwire.Member{{ID: "n-two", Control: true}, {ID: "n-three", Control: true, Peer: "three.test:1"}})
+	if got := f.voters(); !slices.Equal(got, []string{"n-three", "n-two"}) || f.known()["n-three"].Peer != "three.test:1" {
+		t.Errorf("after a voter told: %v", got)
+	}
+	f.members.Store(&map[string]*plan.Member{"n-four": {ID: "n-four", Control: true}})
+	if got := f.voters(); !slices.Equal(got, []string{"n-four"}) {
+		t.Errorf("with a plan: %v", got)
 	}
 }

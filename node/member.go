@@ -89,6 +89,9 @@ func (n *Node) tellPlace(ctx context.Context) error {
 			if err == nil {
 				err = n.takeKeys(ctx)
 			}
+			if n.fleet.members.Load() == nil {
+				err = errors.Join(err, n.takeKnown(ctx))
+			}
 			if err == nil {
 				last = time.Now()
 			} else if ctx.Err() == nil {
@@ -179,8 +182,23 @@ func (n *Node) takeKeys(ctx context.Context) error {
 	return n.follower.keys.Take(raw)
 }
 
-// maxKeyFile bounds what a voter may send, in bytes.
-const maxKeyFile = 64 << 10
+// takeKnown asks a voter who is in the fleet. A member that waits long for its first plan, as one without its vote does, would else not
+// know who joined since, and refuse the voter that leads.
+func (n *Node) takeKnown(ctx context.Context) error {
+	raw, err := n.askVoters(ctx, http.MethodGet, control.PathKnown, nil)
+	if err != nil {
+		return err
+	}
+	var known []fleetwire.Member
+	if err := json.Unmarshal(raw, &known); err != nil || len(known) == 0 {
+		return fault.New(fault.Unavailable, "node.takeKnown", "a voter names no members")
+	}
+	n.fleet.told.Store(&known)
+	return nil
+}
+
+// maxVoterAnswer bounds what a voter may send, in bytes.
+const maxVoterAnswer = fleetwire.MaxJoinAnswer
 
 // askVoters asks one voter after the other until one answers with success.
 func (n *Node) askVoters(ctx context.Context, method, path string, body []byte) ([]byte, error) {
@@ -217,8 +235,8 @@ func (n *Node) askVoter(ctx context.Context, method, url string, body []byte) ([
 	if resp.StatusCode/100 != 2 {
 		return nil, fleetwire.ReadError(op, resp.StatusCode, resp.Body)
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxKeyFile+1))
-	if err == nil && len(raw) > maxKeyFile {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxVoterAnswer+1))
+	if err == nil && len(raw) > maxVoterAnswer {
 		err = errors.New("the answer is too long")
 	}
 	return raw, fault.Wrap(fault.Unavailable, op, err)
