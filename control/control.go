@@ -54,6 +54,7 @@ type Control struct {
 	rounds    rounds        // by which it makes sure that it still leads
 	inspect   turns         // as many as modules may be held in memory for
 	plans     progress
+	late      lateBundles
 	endings   endings
 	audit     *recorder
 	used      uses
