@@ -126,6 +126,18 @@ func TestOldLeaderServesNothingStale(t *testing.T) {
 	}
 }
 
+// A call that was handed on to a leader who vanishes, connections and all, is answered when there is another: its caller can repeat it.
+func TestCallsDoNotWaitForALeaderOfBefore(t *testing.T) {
+	f := startFleet(t, 3, nil)
+	old := f.leader()
+	other := f.others(old)[0]
+	other.settled(func() answer { return other.get("r-none") }).is(t, 404, "not_found") // it knows who leads
+	f.wires.hold(old.name)
+	other.get("r-none").is(t, 503, "temporarily_unavailable")
+	other.settled(func() answer { return other.get("r-none") }).is(t, 404, "not_found")
+	f.wires.heal()
+}
+
 // A voter that got no log for so long that the leader's does not reach back is given the state, and so is a new one.
 func TestStateIsStreamed(t *testing.T) {
 	f := newFleet(t, func(_ string, o *Options) { o.SnapshotCommands = 16 })
