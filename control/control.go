@@ -55,6 +55,8 @@ type Control struct {
 	rounds    rounds        // by which it makes sure that it still leads
 	inspect   turns         // as many as modules may be held in memory for
 	plans     progress
+	late      lateBundles
+	reigns    reigns
 	endings   endings
 	audit     *recorder
 	used      uses
@@ -88,6 +90,7 @@ func open(opt Options, drivers form.Table) (*Control, error) {
 	})
 	c.state = state.New(c.drivers)
 	c.endings.init()
+	c.reigns.ended = make(chan struct{})
 	if c.secrets, err = openSecrets(opt.Dir); err != nil {
 		return nil, err
 	}
@@ -153,6 +156,7 @@ func (c *Control) Run(ctx context.Context) error {
 	if c.opt.Fleet != nil {
 		jobs.Go(func() { c.follow(ctx) })
 		jobs.Go(func() { c.keepBundles(ctx) })
+		jobs.Go(func() { c.reigns.watch(ctx, r) })
 	}
 	return c.lead(ctx)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"edged/control/artifact"
+	"edged/control/plan"
 	"edged/control/state"
 	"edged/internal/fault"
 )
@@ -35,14 +38,60 @@ func (c *Control) keepBundles(ctx context.Context) {
 				failed = true
 				c.machine.bundles.add(uid)
 				c.opt.Log.Warn("the bytes of a bundle are not kept here yet", "resource", uid, "err", err)
+			} else if err == nil && c.late.has(uid) {
+				signal(c.machine.changed)
 			}
 		}
 		if !failed {
 			wait = firstRetry
-		} else if wait = min(2*wait, lastRetry); !pause(ctx, wait/2+rand.N(wait/2)) {
+		} else if wait = min(2*wait, lastBundleRetry); !pause(ctx, wait/2+rand.N(wait/2)) {
 			return
 		}
 	}
+}
+
+// lastBundleRetry is the longest pause between two tries to get bytes that this voter lacks: a version may wait for them.
+const lastBundleRetry = 5 * time.Second
+
+// bundlePatience bounds how long a plan waits for bytes. What else it changes, revocations among that, waits as long.
+const bundlePatience = 10 * time.Second
+
+// bringBundles returns when the bytes of a delta's bundles are here: until then what ran before goes on. After bundlePatience the plan is used
+// without them, and once more when they have come.
+func (c *Control) bringBundles(ctx context.Context, d *plan.Delta) {
+	if c.opt.Fleet == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, bundlePatience)
+	defer cancel()
+	for _, b := range d.Bundles.Put {
+		err := c.keepBundle(ctx, b.Resource)
+		for err != nil && pause(ctx, firstRetry) {
+			err = c.keepBundle(ctx, b.Resource)
+		}
+		if err != nil {
+			c.opt.Log.Error("the plan is used without the bytes of a bundle", "resource", b.Resource, "err", err)
+			c.late.add(b.Resource)
+			c.machine.bundles.add(b.Resource)
+		}
+	}
+}
+
+// lateBundles are those of a plan that is in use without their bytes.
+type lateBundles struct {
+	uids sync.Map
+	came atomic.Bool // the bytes of one: the plan is to be used once more
+}
+
+func (l *lateBundles) add(uid string) { l.uids.Store(uid, nil) }
+
+// has tells whether a bundle was late, and forgets that.
+func (l *lateBundles) has(uid string) bool {
+	_, late := l.uids.LoadAndDelete(uid)
+	if late {
+		l.came.Store(true)
+	}
+	return late
 }
 
 // allBundles adds every artifact Resource, and whatever is in custody.

@@ -2,14 +2,18 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"edged/control/artifact"
 	"edged/control/form"
+	"edged/control/plan"
 	"edged/control/state"
 	"edged/internal/fault"
 )
@@ -122,6 +126,18 @@ func TestOldLeaderServesNothingStale(t *testing.T) {
 	}
 }
 
+// A call that was handed on to a leader who vanishes, connections and all, is answered when there is another: its caller can repeat it.
+func TestCallsDoNotWaitForALeaderOfBefore(t *testing.T) {
+	f := startFleet(t, 3, nil)
+	old := f.leader()
+	other := f.others(old)[0]
+	other.settled(func() answer { return other.get("r-none") }).is(t, 404, "not_found") // it knows who leads
+	f.wires.hold(old.name)
+	other.get("r-none").is(t, 503, "temporarily_unavailable")
+	other.settled(func() answer { return other.get("r-none") }).is(t, 404, "not_found")
+	f.wires.heal()
+}
+
 // A voter that got no log for so long that the leader's does not reach back is given the state, and so is a new one.
 func TestStateIsStreamed(t *testing.T) {
 	f := newFleet(t, func(_ string, o *Options) { o.SnapshotCommands = 16 })
@@ -223,6 +239,66 @@ func TestArtifactsAreOnMostVoters(t *testing.T) {
 	leader.stop()
 	next := f.others(leader)[0]
 	next.sure(form.WorkerVersionURL, "v", spec{"worker": ref(worker), "bundle": ref(bundle), "handlers": []string{"fetch"}})
+}
+
+// data-plane §2: a voter uses no plan before it has the bytes of what the plan deploys. When nobody gives them it uses the plan without, and
+// once more when they have come.
+func TestPlanWaitsForItsBytes(t *testing.T) {
+	var refused atomic.Bool
+	var used atomic.Int64
+	var whole sync.Map // of each bundle, when the plan with it was used
+	var f *fleet
+	f = newFleet(t, func(name string, o *Options) {
+		if name != "n-3" {
+			return
+		}
+		client, onPlan := *o.Fleet.Client, o.OnPlan
+		client.Transport = refusing{client.Transport.(plainly), "/blob/v1/", &refused}
+		o.Fleet.Client = &client
+		o.OnPlan = func(d *plan.Delta) {
+			for _, b := range d.Bundles.Put {
+				_, has, err := f.nodes["n-3"].c.artifacts.Custody(b.Resource)
+				whole.Store(b.Resource, has && err == nil)
+			}
+			onPlan(d)
+			used.Add(1)
+		}
+	})
+	f.found(t.TempDir())
+	f.grow("n-2")
+	late := f.grow("n-3")
+	missed := func(name string) (hadBytes bool) {
+		late.stop()
+		uid := f.leader(f.nodes["n-1"], f.nodes["n-2"]).code(name, "fetch")
+		f.start(late)
+		f.poll(func() bool { _, used := whole.Load(uid); return used })
+		has, _ := whole.Load(uid)
+		return has.(bool)
+	}
+	if !missed("one") {
+		t.Error("a plan was used before its bytes were here")
+	}
+	refused.Store(true)
+	if missed("two") {
+		t.Error("bytes that nobody gave are here")
+	}
+	was := used.Load()
+	refused.Store(false)
+	f.poll(func() bool { return used.Load() > was })
+}
+
+// refusing is a transport over which no path below a prefix is reached while it is told so.
+type refusing struct {
+	plainly
+	prefix  string
+	refused *atomic.Bool
+}
+
+func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.refused.Load() && strings.HasPrefix(req.URL.Path, r.prefix) {
+		return nil, errors.New("refused")
+	}
+	return r.plainly.RoundTrip(req)
 }
 
 // node-surface §4: an upload that was answered is held by the fleet. With most voters away it is not answered, and after a change of

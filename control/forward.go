@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/hashicorp/raft"
 
 	"edged/control/api"
 	"edged/control/artifact"
@@ -54,13 +57,60 @@ func (c *Control) front(inner http.Handler) http.Handler {
 			inner.ServeHTTP(w, r)
 			return
 		}
+		over := c.reigns.over() // asked first: a leader who comes after that ends it
 		leader := c.leader()
 		if leader == "" || leader == c.opt.NodeID {
 			api.Unavailable(w, "no node leads the control room now; it needs most of its voters. Nothing was done; retry")
 			return
 		}
-		pass.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), leaderKey{}, leader)))
+		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), leaderKey{}, leader))
+		defer cancel()
+		go func() { // ends with the request
+			select {
+			case <-over:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		pass.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// reigns tells when another leader is known: what was handed on to one that vanished would wait for its connection to break.
+type reigns struct {
+	mu     sync.Mutex
+	leader raft.ServerID // the last that was known
+	ended  chan struct{} // closed when another is
+}
+
+// over returns what is closed when the next leader is known.
+func (r *reigns) over() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// watch follows the leaders until ctx is done.
+func (r *reigns) watch(ctx context.Context, log *raft.Raft) {
+	seen := make(chan raft.Observation, 1)
+	o := raft.NewObserver(seen, false, func(o *raft.Observation) bool { _, leads := o.Data.(raft.LeaderObservation); return leads })
+	log.RegisterObserver(o)
+	defer log.DeregisterObserver(o)
+	for {
+		_, leader := log.LeaderWithID()
+		r.mu.Lock()
+		if leader != "" && leader != r.leader {
+			r.leader = leader
+			close(r.ended)
+			r.ended = make(chan struct{})
+		}
+		r.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-seen: // one that was missed left another unread
+		}
+	}
 }
 
 type leaderKey struct{} // of the context of a request that is handed on: the member that it goes to

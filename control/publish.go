@@ -56,7 +56,8 @@ func (p *progress) reach(ctx context.Context, index uint64) error {
 
 // publish finds what each change alters in the plan, keeps that on disk and hands it to the node. Changes that come while a plan
 // is being taken into use share the next one. The first plan after a start is handed over even if it is the one of before. Every voter
-// does so, each from its own state, once that is current: a plan must not be older than the one of before.
+// does so, each from its own state, once that is current: a plan must not be older than the one of before. A voter that lacks bytes of
+// what is new gets them first.
 func (c *Control) publish(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -77,10 +78,11 @@ func (c *Control) publish(ctx context.Context) {
 		index := c.machine.planned.Load()
 		d := deriver.Next(index)
 		c.machine.exact.Unlock()
-		if first || !d.Empty() {
+		if late := c.late.came.Swap(false); first || late || !d.Empty() {
 			if !first {
 				faultpoint.Hit("control.plan")
 			}
+			c.bringBundles(ctx, d)
 			c.hand(d, deriver.Plan())
 		}
 		c.plans.set(index)

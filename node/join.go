@@ -145,16 +145,30 @@ func (n *Node) join(f *fleet) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
 	defer cancel()
-	_, err = peer.Join(ctx, peer.JoinOptions{Dir: f.dir, URL: n.opt.Join, Invite: invite, Request: n.request(),
-		Keep: func(a fleetwire.JoinAnswer) error { return n.keep(f, a, true) }})
-	if err != nil {
-		return err
+	opt := peer.JoinOptions{Dir: f.dir, URL: n.opt.Join, Invite: invite, Request: n.request(),
+		Keep: func(a fleetwire.JoinAnswer) error { return n.keep(f, a, true) }}
+	for {
+		_, err := peer.Join(ctx, opt)
+		switch {
+		case err == nil:
+			return f.readSeeds()
+		case fault.CodeOf(err) != fault.Unavailable || ctx.Err() != nil:
+			return err
+		}
+		n.log.Warn("the fleet does not take this node in yet; it is asked again", "err", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(joinPause):
+		}
 	}
-	return f.readSeeds()
 }
 
-// joinPatience is how long a start waits for the fleet that it joins.
-const joinPatience = time.Minute
+// joinPatience is how long a start waits for the fleet that it joins: one that elects a leader takes nobody in for some seconds.
+const (
+	joinPatience = time.Minute
+	joinPause    = time.Second
+)
 
 // keep writes what the fleet gave to its new member.
 func (n *Node) keep(f *fleet, a fleetwire.JoinAnswer, joined bool) error {

@@ -105,7 +105,6 @@ func (n *Node) takePlan(d *plan.Delta) {
 		if err := f.server.Publish(f.peers.Epoch(), false, d); err != nil {
 			n.log.Error("the plan is not handed on to other members", "err", err)
 		}
-		n.bringFiles(d)
 	} else {
 		n.follower.keys.Note(d)
 	}
@@ -119,28 +118,6 @@ func (n *Node) takePlan(d *plan.Delta) {
 	f.gate.Use(d)
 	if n.control != nil {
 		f.reports.Serves(f.peers.Epoch(), d.Index)
-	}
-}
-
-// filesPatience is how long a voter's plan waits for files that only others have.
-const filesPatience = 20 * time.Second
-
-// bringFiles gets what a delta deploys from other members: a voter that was away learns of a bundle before it has its files. Where they
-// cannot be had the plan goes on without: a version that cannot be opened does not keep the others from serving.
-func (n *Node) bringFiles(d *plan.Delta) {
-	ctx, cancel := context.WithTimeout(context.Background(), filesPatience)
-	defer cancel()
-	for {
-		err := n.fleet.fetcher.Deployed(ctx, n.fleet.server, d)
-		if err == nil {
-			return
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			n.log.Error("files of the plan are on no member that can be reached; their versions cannot run here until they are deployed anew", "err", err)
-			return
-		}
 	}
 }
 

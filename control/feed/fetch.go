@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"edged/control/artifact"
-	"edged/control/plan"
 	"edged/internal/fault"
 )
 
@@ -192,20 +191,6 @@ func (r *relayed) open(m Upstream) error {
 		return fmt.Errorf("it answered %d", resp.StatusCode)
 	}
 	return nil
-}
-
-// Deployed returns when the files of all that d deploys are in the store; d is what s published last, and nobody publishes to s meanwhile.
-// It tries them all and returns the first failure.
-func (f *Fetcher) Deployed(ctx context.Context, s *Server, d *plan.Delta) error {
-	var missing []file
-	for uid := range touchedWorkers(d) {
-		for _, file := range filesOf(s.plan, uid) {
-			if !f.opt.Files.Has(file.digest, file.size) {
-				missing = append(missing, file)
-			}
-		}
-	}
-	return f.all(ctx, "", missing)
 }
 
 // all fetches files, the member first before others; it tries all and returns the first failure.

@@ -3,11 +3,13 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -326,4 +328,45 @@ func TestFoundingGoesOn(t *testing.T) {
 			t.Errorf("without %v the members are %v", lost, m)
 		}
 	}
+}
+
+// Issue 7.2: a node that asks while the fleet cannot take anybody in, as between two leaders, asks again.
+func TestJoinIsRepeated(t *testing.T) {
+	f := foundFleet(t, 1, 0)
+	a := f.nodes[0]
+	var made struct{ Invite string }
+	if err := json.Unmarshal([]byte(f.edged(a, "fleet", "invite", "--json")), &made); err != nil {
+		t.Fatal(err)
+	}
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int64
+	var ways sync.WaitGroup
+	ways.Go(func() {
+		for {
+			in, err := door.Accept()
+			if err != nil {
+				return
+			}
+			if asked.Add(1) == 1 {
+				in.Close()
+				continue
+			}
+			ways.Go(func() {
+				defer in.Close()
+				if out, err := net.Dial("tcp", a.peer()); err == nil {
+					ways.Go(func() { io.Copy(out, in); out.Close() })
+					io.Copy(in, out)
+				}
+			})
+		}
+	})
+	f.nodes = append(f.nodes, member(t, filepath.Join(t.TempDir(), "data"), "--role", "edge", "--join", door.Addr().String(), "--invite", made.Invite))
+	if len(f.members(a)) != 2 || asked.Load() < 2 {
+		t.Errorf("%d members after %d questions", len(f.members(a)), asked.Load())
+	}
+	door.Close()
+	ways.Wait()
 }
