@@ -69,8 +69,9 @@ sim: ## thousands of seeds of the replication simulation; seeds=5000
 test-ops: engine ## deploy/prometheus and deploy/grafana against a live node and a real Prometheus; needs Debian's package prometheus
 	go test ./cmd/edged/e2e -run 'TestDashboards|TestRulesAndDashboards|TestEveryAlert|TestPromtool|TestWatched' -count=1 -v
 
-test-net: ## stores in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes two minutes
+test-net: engine ## stores, then fleets, in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes six minutes
 	EDGED_TEST_NET=1 go test ./kv/nettest -run TestNetwork -count=1 -timeout 10m -v
+	EDGED_TEST_NET=1 go test ./cmd/edged/nettest -run TestFleetNetwork -count=1 -timeout 15m -v
 
 # The examples' npm packages and built sites: the tests deploy every example.
 examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard examples/*/package-lock.json))

@@ -305,17 +305,26 @@ func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 // leaders it is found.
 func TestUploadsSurviveTheLeader(t *testing.T) {
 	f := startFleet(t, 3, nil)
-	leader := f.leader()
-	others := f.others(leader)
+	old := f.leader()
+	others := f.others(old)
 	f.wires.cutOff(others[1].name)
-	sum, _ := leader.upload("exports fetch")
+	sum, _ := old.upload("exports fetch")
 	f.wires.heal()
-	leader.stop()
+	old.stop()
 	for _, m := range others {
 		m.settled(func() answer { return m.do("GET", "/artifacts/sha256/"+sum, nil) }).is(t, 200, "")
 		m.settled(func() answer { return m.do("GET", "/artifacts/sha256/"+sum[1:]+"0", nil) }).is(t, 404, "not_found")
 	}
 	next := f.leader(others...)
+	f.start(old)
+	f.wires.hold(old.name) // it is asked and says nothing: the other is enough
+	begin := time.Now()
+	next.settled(func() answer { return next.do("GET", "/artifacts/sha256/"+sum[2:]+"00", nil) }).is(t, 404, "not_found")
+	if took := time.Since(begin); took > askTimeout/2 {
+		t.Errorf("one silent voter of three cost %v", took)
+	}
+	f.wires.heal()
+	old.stop()
 	f.wires.cutOff(next.name)
 	if a := next.do("PUT", "/artifacts/sha256/"+sum, "exports fetch"); a.status != 503 {
 		t.Errorf("an upload that only one voter has was answered %d %s", a.status, a.body)

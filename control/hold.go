@@ -159,26 +159,38 @@ func (c *Control) findElsewhere(ctx context.Context, tenant string, d artifact.D
 	if err != nil {
 		return false, err
 	}
-	without := 1
-	var last error
+	type told struct {
+		id   string
+		held bool
+		err  error
+	}
+	tell, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers := make(chan told, len(voters))
+	asked := 0
 	for _, id := range voters {
-		if id == c.opt.NodeID {
-			continue
+		if id != c.opt.NodeID {
+			asked++
+			go func() { // ends with tell at the latest
+				var has heldAnswer
+				err := c.opt.Fleet.ask(tell, id, "holds", holdRequest{[]byte(tenant), []string{d.String()}}, &has)
+				answers <- told{id, has.Held, err}
+			}()
 		}
-		var has heldAnswer
-		tell, cancel := context.WithTimeout(ctx, askTimeout)
-		err := c.opt.Fleet.ask(tell, id, "holds", holdRequest{[]byte(tenant), []string{d.String()}}, &has)
-		cancel()
-		switch {
-		case err != nil:
-			last = err
-		case has.Held:
-			return true, c.pullFrom(ctx, id, tenant, d)
+	}
+	without, need := 1, len(voters)/2+1
+	var last error
+	for ; asked > 0 && without < need; asked-- {
+		switch a := <-answers; {
+		case a.err != nil:
+			last = a.err
+		case a.held:
+			return true, c.pullFrom(ctx, a.id, tenant, d)
 		default:
 			without++
 		}
 	}
-	if without < len(voters)/2+1 {
+	if without < need {
 		return false, because(fault.New(fault.Unavailable, "control.findElsewhere", "too few voters can be asked for the bytes"), last)
 	}
 	return false, nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"edged/internal/testkit/netns"
 	"edged/kv"
 )
 
@@ -21,28 +22,12 @@ type fabric struct {
 	nodes []*proc
 }
 
-func run(stdin, name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	if b, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(b))
-	}
-	return nil
-}
-
-func must(t *testing.T, name, args string) {
-	t.Helper()
-	if err := run("", name, strings.Fields(args)...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newFabric starts n nodes that know each other. The last one has a small disk of its own.
 func newFabric(t *testing.T, n int) *fabric {
 	t.Helper()
-	must(t, "mount", "--make-rprivate /")
-	must(t, "ip", "link add br0 type bridge")
-	must(t, "ip", "link set br0 up")
+	netns.Must(t, "mount", "--make-rprivate /")
+	netns.Must(t, "ip", "link add br0 type bridge")
+	netns.Must(t, "ip", "link set br0 up")
 	root := t.TempDir()
 	key := filepath.Join(root, "key")
 	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{3}, 32))), 0o600); err != nil {
@@ -63,8 +48,8 @@ func newFabric(t *testing.T, n int) *fabric {
 		}
 		p := &proc{i: i, setup: setup{Name: name, IP: ip, Dir: filepath.Join(dir, "kv"), KeyFile: key, ID: ca.issue(t, name, ip), Reserve: 1 << 20}}
 		if i == n-1 {
-			must(t, "mount", "-t tmpfs -o size=256m none "+dir)
-			t.Cleanup(func() { p.kill(); run("", "umount", dir) })
+			netns.Must(t, "mount", "-t tmpfs -o size=256m none "+dir)
+			t.Cleanup(func() { p.kill(); netns.Run("", "umount", dir) })
 			p.setup.Reserve = 64 << 20
 		}
 		f.nodes = append(f.nodes, p)
@@ -78,12 +63,12 @@ func newFabric(t *testing.T, n int) *fabric {
 func (f *fabric) start(t *testing.T, p *proc) {
 	t.Helper()
 	p.start(t, func(pid int) error {
-		run("", "ip", "link", "del", port(p)) // of a process that was killed a moment ago
+		netns.Run("", "ip", "link", "del", port(p)) // of a process that was killed a moment ago
 		add := fmt.Sprintf("link add %s type veth peer name eth0 address 02:00:00:00:00:%02x netns %d", port(p), p.i+1, pid)
-		if err := run("", "ip", strings.Fields(add)...); err != nil {
+		if err := netns.Run("", "ip", strings.Fields(add)...); err != nil {
 			return err
 		}
-		return run("", "ip", "link", "set", port(p), "master", "br0", "up")
+		return netns.Run("", "ip", "link", "set", port(p), "master", "br0", "up")
 	})
 }
 
@@ -98,15 +83,6 @@ func (f *fabric) introduce(t *testing.T) {
 	}
 	for _, p := range f.nodes {
 		p.do(t, order{Op: "members", Members: members})
-	}
-}
-
-// filter replaces what the switch drops.
-func (f *fabric) filter(t *testing.T, rules ...string) {
-	t.Helper()
-	script := "flush ruleset\ntable bridge cuts {\nchain forwards {\ntype filter hook forward priority 0;\n" + strings.Join(rules, "\n") + "\n}\n}\n"
-	if err := run(script, "nft", "-f", "-"); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -125,19 +101,19 @@ func (f *fabric) dropped(t *testing.T) (packets int) {
 // cut takes a node off without telling anybody: packets vanish, connections stay.
 func (f *fabric) cut(t *testing.T, p *proc) {
 	t.Helper()
-	f.filter(t, fmt.Sprintf("iifname %q drop", port(p)), fmt.Sprintf("oifname %q drop", port(p)))
+	netns.Filter(t, fmt.Sprintf("iifname %q drop", port(p)), fmt.Sprintf("oifname %q drop", port(p)))
 }
 
-func (f *fabric) heal(t *testing.T) { t.Helper(); f.filter(t) }
+func (f *fabric) heal(t *testing.T) { t.Helper(); netns.Filter(t) }
 
 // slow bounds what reaches a node; "" lifts the bound.
 func (f *fabric) slow(t *testing.T, p *proc, rate string) {
 	t.Helper()
 	if rate == "" {
-		must(t, "tc", "qdisc del dev "+port(p)+" root")
+		netns.Must(t, "tc", "qdisc del dev "+port(p)+" root")
 		return
 	}
-	must(t, "tc", "qdisc replace dev "+port(p)+" root tbf rate "+rate+" burst 64kb latency 300ms")
+	netns.Must(t, "tc", "qdisc replace dev "+port(p)+" root tbf rate "+rate+" burst 64kb latency 300ms")
 }
 
 // level waits until every node of who has all that every other of them wrote so far, and returns how long that took.

@@ -3,22 +3,18 @@
 package nettest
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"edged/internal/testkit"
+	"edged/internal/testkit/netns"
 )
 
-const (
-	roleEnv = "EDGED_NETTEST_ROLE" // what a process that was started again is: "switch" or "node"
-	wantEnv = "EDGED_TEST_NET"     // set to 1, the test runs
-)
+const roleEnv = "EDGED_NETTEST_ROLE" // "node" in a process that was started again as one
 
 func TestMain(m *testing.M) {
 	if os.Getenv(roleEnv) == "node" {
@@ -33,16 +29,7 @@ func TestMain(m *testing.M) {
 
 // kv §2 and §5 on a real network, with real processes: what was acknowledged arrives everywhere after every fault.
 func TestNetwork(t *testing.T) {
-	if os.Getenv(wantEnv) != "1" {
-		t.Skipf("make test-net runs this (%s=1)", wantEnv)
-	}
-	for _, tool := range []string{"ip", "nft", "tc", "mount"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("skipped: %s is not installed", tool)
-		}
-	}
-	if os.Getenv(roleEnv) != "switch" {
-		runApart(t)
+	if !netns.Apart(t) {
 		return
 	}
 	f := newFabric(t, 3)
@@ -54,29 +41,6 @@ func TestNetwork(t *testing.T) {
 	t.Run("StoppedPeer", f.testStoppedPeer)
 	t.Run("LongCut", f.testLongCut)
 	t.Run("FullDisk", f.testFullDisk)
-}
-
-// runApart runs the test again in namespaces of its own.
-func runApart(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), roleEnv+"=switch")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-	}
-	err := cmd.Start()
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
-		t.Skipf("skipped: namespaces are not allowed here: %v", err)
-	}
-	if err == nil {
-		err = cmd.Wait()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 const soon = 60 * time.Second // for what takes seconds at most, on a machine that may be busy
@@ -108,7 +72,7 @@ func (f *fabric) testShortCut(t *testing.T) {
 
 // A tenth of all packets is lost.
 func (f *fabric) testLoss(t *testing.T) {
-	f.filter(t, "numgen random mod 100 < 10 counter drop")
+	netns.Filter(t, "numgen random mod 100 < 10 counter drop")
 	for i, p := range f.nodes {
 		p.put(t, "loss"+p.setup.Name, 200, 2000, byte(i))
 	}
