@@ -32,9 +32,11 @@ func TestWrongUsageExitsTwo(t *testing.T) {
 		{"missing file", []string{"run", "--config", filepath.Join(config, "none.toml")}, []string{"none.toml", "no such file"}},
 		{"several faults", []string{"run", "--http", "", "--https", "", "--isolation", "none", "--max-cpu", "-1s"},
 			[]string{"--http and --https are both off", "--isolation", "--max-cpu"}},
-		{"fleet flag", []string{"run", "--join", "https://127.0.0.1:1"}, []string{"not built yet"}},
-		{"fleet grants", []string{"run", "--revalidate-after", "1m"}, []string{"not built yet"}},
-		{"role", []string{"run", "--role", "edge"}, []string{"not built yet"}},
+		{"fleet flags", []string{"run", "--join", "https://127.0.0.1:1"}, []string{"--join is for a member of a fleet", "--join and --invite belong together"}},
+		{"fleet grants", []string{"run", "--revalidate-after", "-1m"}, []string{"--revalidate-after", "negative"}},
+		{"address for others", []string{"run", "--peer", "0.0.0.0:0"}, []string{"--peer", "the other members reach this node"}},
+		{"role", []string{"run", "--role", "edge"}, []string{"a node without --peer has both roles"}},
+		{"unknown role", []string{"run", "--role", "edge,boss"}, []string{"is not control, edge, or both"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
