@@ -45,7 +45,7 @@ unit: engine
 # The race detector alone needs a C compiler.
 race: engine
 	@if command -v "$${CC:-gcc}" >/dev/null; then \
-		set -x; CGO_ENABLED=1 go test -count=1 -race -shuffle=on -timeout 20m ./...; \
+		set -x; CGO_ENABLED=1 go test -count=1 -race -shuffle=on -timeout 40m ./...; \
 	else echo "race tests skipped: no C compiler ($${CC:-gcc}) was found"; fi
 
 fuzz: engine
