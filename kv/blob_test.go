@@ -3,12 +3,14 @@ package kv
 import (
 	"bytes"
 	"fmt"
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"edged/internal/fault"
 )
@@ -124,4 +126,16 @@ func TestFileOutlivesAReplacementThatIsNotDurable(t *testing.T) {
 	if got := show(t, r.Namespace("u1"), "k"); got != big {
 		t.Errorf("after the crash: %d bytes", len(got))
 	}
+}
+
+// sync makes all that was committed durable.
+func (c *committer) sync() error {
+	c.l.mu.Lock()
+	staged := c.l.staged
+	c.l.mu.Unlock()
+	err := c.l.db.LogData(nil, pebble.Sync)
+	if err == nil {
+		c.l.synced(staged)
+	}
+	return err
 }

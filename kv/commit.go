@@ -124,15 +124,3 @@ func (c *committer) doUnsynced(fn func(*tx) error) error {
 	}
 	return err
 }
-
-// sync makes all that was committed durable.
-func (c *committer) sync() error {
-	c.l.mu.Lock()
-	staged := c.l.staged
-	c.l.mu.Unlock()
-	err := c.l.db.LogData(nil, pebble.Sync)
-	if err == nil {
-		c.l.synced(staged)
-	}
-	return err
-}
