@@ -35,7 +35,6 @@ type fleet struct {
 	dir     string // DATA/fleet
 	peers   *peer.Peers
 	server  *feed.Server
-	fetcher *feed.Fetcher
 	reports *feed.Reporter // of a voter; a follower has its own
 	gate    *feed.Gate
 	began   time.Time
@@ -132,8 +131,10 @@ func (n *Node) openFleet() error {
 func (n *Node) openPeers(f *fleet) (err error) {
 	opt := peer.Options{Dir: f.dir, Node: n.id, Log: n.log, Voters: f.voters,
 		Resolve: func(member string) (string, bool) {
-			m := f.known()[member]
-			return peerAddr(m), m != nil && m.Peer != ""
+			if m := f.known()[member]; m != nil {
+				return m.Peer, m.Peer != ""
+			}
+			return "", false
 		},
 		Allowed: func(member, _ string) bool { return f.known()[member] != nil },
 	}
@@ -153,13 +154,6 @@ func (n *Node) openPeers(f *fleet) (err error) {
 	}
 	n.fleet = f
 	return nil
-}
-
-func peerAddr(m *plan.Member) string {
-	if m == nil {
-		return ""
-	}
-	return m.Peer
 }
 
 // useMembers takes the members of a plan into use.

@@ -41,11 +41,12 @@ func (n *Node) openFollower() (err error) {
 		return err
 	}
 	n.artifacts, n.secrets = f.files, f.keys.Secrets
-	if err := n.openFetcher(); err != nil {
+	fetcher, err := feed.NewFetcher(feed.FetcherOptions{Client: n.fleet.peers.Client(), Files: n.artifacts, Members: n.fleet.upstreams, Metrics: n.feeds})
+	if err != nil {
 		return err
 	}
 	f.feed, err = feed.NewFollower(feed.FollowerOptions{Client: n.fleet.peers.Client(), Upstreams: n.fleet.upstreams, Store: f.saved, Files: f.files,
-		Fetcher: n.fleet.fetcher, Server: n.fleet.server, Use: n.onPlan, Log: n.log, Metrics: n.feeds})
+		Fetcher: fetcher, Server: n.fleet.server, Use: n.onPlan, Log: n.log, Metrics: n.feeds})
 	if err != nil {
 		return err
 	}
@@ -61,11 +62,6 @@ func (n *Node) openFollower() (err error) {
 		n.takePlan(last)
 	}
 	return nil
-}
-
-func (n *Node) openFetcher() (err error) {
-	n.fleet.fetcher, err = feed.NewFetcher(feed.FetcherOptions{Client: n.fleet.peers.Client(), Files: n.artifacts, Members: n.fleet.upstreams, Metrics: n.feeds})
-	return err
 }
 
 func (f *follower) close() error {

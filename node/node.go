@@ -244,9 +244,6 @@ func (n *Node) openControl() error {
 	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
 	if n.fleet != nil {
 		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
-		if err := n.openFetcher(); err != nil {
-			return err
-		}
 		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.log)
 	}
 	if last := n.control.LastPlan(); !last.Empty() {

@@ -206,6 +206,18 @@ type fleetChanged struct {
 	Draining *bool  `json:"draining,omitempty"`
 }
 
+// changeMember makes a call about a member, at what below it.
+func (t *target) changeMember(cmd *cobra.Command, node, what string, call client.Call) (m fleetChanged, err error) {
+	c, err := t.connect(cmd)
+	if err != nil {
+		return m, err
+	}
+	defer c.Close()
+	call.Path = "fleet/nodes/" + url.PathEscape(node) + what
+	err = explain(c.Ask(cmd.Context(), call, &m))
+	return m, err
+}
+
 func newFleetDrain() *cobra.Command {
 	var t target
 	var off bool
@@ -215,15 +227,9 @@ func newFleetDrain() *cobra.Command {
 	t.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&off, "off", false, "the node is in service again")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
+		m, err := t.changeMember(cmd, args[0], "/drain", client.Call{Method: "POST", Body: map[string]bool{"draining": !off}})
 		if err != nil {
 			return err
-		}
-		defer c.Close()
-		var m fleetChanged
-		call := client.Call{Method: "POST", Path: "fleet/nodes/" + url.PathEscape(args[0]) + "/drain", Body: map[string]bool{"draining": !off}}
-		if err := c.Ask(cmd.Context(), call, &m); err != nil {
-			return explain(err)
 		}
 		if off {
 			return t.say(cmd, m, "%s (%s) is in service", m.ID, m.Name)
@@ -240,14 +246,9 @@ func newFleetAddControl() *cobra.Command {
 			"fleet bears the loss of one, with 5 of two. It is repeated when it was interrupted. `edged fleet remove` takes the vote away."}
 	t.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
+		m, err := t.changeMember(cmd, args[0], "/vote", client.Call{Method: "POST"})
 		if err != nil {
 			return err
-		}
-		defer c.Close()
-		var m fleetChanged
-		if err := c.Ask(cmd.Context(), client.Call{Method: "POST", Path: "fleet/nodes/" + url.PathEscape(args[0]) + "/vote"}, &m); err != nil {
-			return explain(err)
 		}
 		return t.say(cmd, m, "%s (%s) votes", m.ID, m.Name)
 	}
@@ -265,18 +266,13 @@ func newFleetRemove() *cobra.Command {
 	t.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&lose, "lose-data", false, "databases, buckets and queues whose home the node is may be lost")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.connect(cmd)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		var m fleetChanged
-		call := client.Call{Method: "DELETE", Path: "fleet/nodes/" + url.PathEscape(args[0])}
+		call := client.Call{Method: "DELETE"}
 		if lose {
 			call.Query = url.Values{"loseData": {"true"}}
 		}
-		if err := c.Ask(cmd.Context(), call, &m); err != nil {
-			return explain(err)
+		m, err := t.changeMember(cmd, args[0], "", call)
+		if err != nil {
+			return err
 		}
 		return t.say(cmd, m, "removed %s (%s)", m.ID, m.Name)
 	}
