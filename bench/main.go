@@ -80,7 +80,7 @@ func main() {
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
-	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes when it is named; a run of all parts makes 20,000 at most")
+	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.Parse()
@@ -118,9 +118,6 @@ func run(ctx context.Context, cfg config) error {
 			names = append(names, p.name)
 		}
 		return fmt.Errorf("there is no part %q; there are %s", cfg.only, strings.Join(names, ", "))
-	}
-	if cfg.only == "" {
-		cfg.resources = min(cfg.resources, 20_000)
 	}
 	var r report
 	r.line("machine: %s; %s", machine(), runtime.Version())
