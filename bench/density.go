@@ -15,6 +15,7 @@ import (
 const (
 	densityClients = 16
 	densityGiB     = 2
+	densityRest    = 8 * time.Second // an idle sandbox has given its memory back by then (sandbox.Options.MaxResident)
 )
 
 // benchDensity deploys many workers, which share a bundle and nothing else: each has its own version, image and host name. A
@@ -46,7 +47,12 @@ func (n *nodeProcess) measureDensity(ctx context.Context, workers int, r *report
 	if _, _, err := firstRequests(n.http, hosts[:workers/10]); err != nil {
 		return err
 	}
-	warm, err := n.memoryBytes()
+	served, err := n.memoryBytes()
+	if err != nil {
+		return err
+	}
+	time.Sleep(densityRest)
+	warm, err := n.settledMemory()
 	if err != nil {
 		return err
 	}
@@ -57,8 +63,14 @@ func (n *nodeProcess) measureDensity(ctx context.Context, workers int, r *report
 	if err != nil {
 		return err
 	}
-	r.line("  RSS and memory files: %.0f MiB with all idle, %.0f MiB with %d warm (%.0f MiB of it private memory, %.0f MiB pages of files, the images)",
-		mib(idle), mib(warm), workers/10, mib(anon), mib(file))
+	r.line("  RSS and memory files: %.0f MiB with all idle, %.0f MiB just after %d have served, %.0f MiB with those warm (%.0f MiB of it private memory, %.0f MiB pages of files)",
+		mib(idle), mib(served), workers/10, mib(warm), mib(anon), mib(file))
+	paged, hot, err := firstRequests(n.http, hosts[:workers/10])
+	if err != nil {
+		return err
+	}
+	r.line("  the next request of each   p50 %.2f ms   p99 %.2f ms, the one after it   p50 %.2f ms   p99 %.2f ms",
+		quantile(paged, 0.5), quantile(paged, 0.99), quantile(hot, 0.5), quantile(hot, 0.99))
 	r.target(fmt.Sprintf("%d workers, %d warm", workers, workers/10), mib(warm)/1024, densityGiB, true, "GiB")
 	return nil
 }

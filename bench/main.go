@@ -15,6 +15,7 @@
 //	neighbours.go  a good tenant beside a hostile one
 //	control.go     creates, one change, lists and a restart among many Resources
 //	cpu.go         JavaScript kernels beside node
+//	unedited.go    the same beside the engine without our edits
 //	stores.go      kv and sql beside what they are made of, and from JavaScript
 //	queue.go       queues, to the end of a JavaScript consumer
 //	objects.go     object buckets beside plain files, and through a worker
@@ -108,7 +109,7 @@ type part struct {
 func run(ctx context.Context, cfg config) error {
 	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
 		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
-		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
+		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}, {"engine", benchEngine}}
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}

@@ -23,6 +23,7 @@ type guest struct {
 	next, prev *guest   // in the version's list of guests at work; its lock guards them
 	origin     event.Origin
 	since      time.Time // when it was last given back
+	out        bool      // its memory was given back, too
 	served     int       // invocations since the last reset (isolation worker)
 	born       time.Time // of that state
 

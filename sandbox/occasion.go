@@ -96,7 +96,9 @@ func (g *guest) attend(ctx context.Context, deadline time.Time, call func(g *gue
 	}
 	g.in.Watch()
 	if g.promise, err = call(g); err == nil {
-		_, err = g.await()
+		var v engine.Value
+		v, err = g.await()
+		g.drop(v)
 	}
 	if g.in.Err() != nil || err != nil && !g.running {
 		return false, err

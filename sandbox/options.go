@@ -46,6 +46,7 @@ type Options struct {
 
 	MaxInstances int           // live sandboxes; 0 means 4,096 (each needs three of the 65,530 mappings a process may have)
 	MaxIdle      time.Duration // how long a sandbox without work stays; 0 means 60 s
+	MaxResident  time.Duration // how long a sandbox without work keeps its memory (isolation request); 0 means 5 s
 	MaxRunning   int           // guests that run at once; 0 means as many as Go code has threads
 
 	MaxImageStoreBytes int64 // images kept on disk; the ones not used for longest go first; 0 means 4 GiB
@@ -77,6 +78,7 @@ func (o *Options) fill() error {
 	def(&o.ReuseFor, time.Minute)
 	def(&o.MaxInstances, 4096)
 	def(&o.MaxIdle, time.Minute)
+	def(&o.MaxResident, 5*time.Second)
 	def(&o.MaxRunning, runtime.GOMAXPROCS(0))
 	def(&o.MaxImageStoreBytes, 4<<30)
 	def(&o.MaxHeaders, 256)
@@ -105,6 +107,7 @@ func (o *Options) fill() error {
 	positive("ReuseFor", int64(o.ReuseFor))
 	positive("MaxInstances", int64(o.MaxInstances))
 	positive("MaxIdle", int64(o.MaxIdle))
+	positive("MaxResident", int64(o.MaxResident))
 	positive("MaxRunning", int64(o.MaxRunning))
 	positive("MaxImageStoreBytes", o.MaxImageStoreBytes)
 	positive("MaxHeaders", int64(o.MaxHeaders))

@@ -86,7 +86,7 @@ func (v *Version) pick() (*guest, error) {
 		v.ready = v.ready[:n-1]
 		v.enlistLocked(g)
 		v.mu.Unlock()
-		g.origin = event.Hot
+		g.origin, g.out = event.Hot, false
 		return g, nil
 	}
 	v.mu.Unlock()
@@ -267,4 +267,42 @@ func stale(list []*guest, before time.Time) int {
 		n++
 	}
 	return n
+}
+
+// pageOut gives back the memory of guests that had no work since before. They stay ready: most of what a guest has mapped, it
+// shares with the page cache, and a thousand idle ones would hold gigabytes of that and of pages they once wrote.
+func (s *Sandbox) pageOut(before time.Time) {
+	if s.opt.Isolation == IsolateWorker {
+		return // such a guest is more than its image
+	}
+	s.mu.Lock()
+	versions := s.versionsLocked()
+	s.mu.Unlock()
+	for _, v := range versions {
+		v.pageOut(before)
+	}
+}
+
+func (v *Version) pageOut(before time.Time) {
+	paged := false
+	for i := 0; v.pageOutOne(i, before, &paged); i++ {
+	}
+	if paged {
+		v.image.PageOut()
+	}
+}
+
+// pageOutOne does it to the i-th of the ready guests and reports whether there may be more. The lock is held for a few system
+// calls; that is a fraction of a request, and only a version that others of its guests serve has one that waits.
+func (v *Version) pageOutOne(i int, before time.Time, paged *bool) (more bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if i >= len(v.ready) || !v.ready[i].since.Before(before) {
+		return false
+	}
+	if g := v.ready[i]; !g.out {
+		g.in.PageOut()
+		g.out, *paged = true, true
+	}
+	return true
 }

@@ -75,11 +75,13 @@ func New(opt Options) (*Sandbox, error) {
 	return s, nil
 }
 
-// Run closes sandboxes that have had no work for MaxIdle and keeps the image store within its size, until ctx is done.
-// Invocations do not need it.
+// Run gives back the memory of sandboxes that have had no work for MaxResident, closes those that had none for MaxIdle, and
+// keeps the image store within its size, until ctx is done. Invocations do not need it.
 func (s *Sandbox) Run(ctx context.Context) error {
 	tick := time.NewTicker(max(s.opt.MaxIdle/4, time.Millisecond))
 	defer tick.Stop()
+	rest := time.NewTicker(max(s.opt.MaxResident/2, time.Millisecond))
+	defer rest.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,6 +89,8 @@ func (s *Sandbox) Run(ctx context.Context) error {
 		case now := <-tick.C:
 			s.trim(now.Add(-s.opt.MaxIdle))
 			s.trimStore()
+		case now := <-rest.C:
+			s.pageOut(now.Add(-s.opt.MaxResident))
 		}
 	}
 }

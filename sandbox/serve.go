@@ -161,7 +161,9 @@ func (g *guest) await() (engine.Value, error) {
 				return engine.Undefined, err
 			}
 			if g.followed {
-				return g.promise, nil
+				v := g.promise
+				g.promise = engine.Undefined // the caller frees it
+				return v, nil
 			}
 			g.followed = true
 			v, err := g.in.Call(g.version.entries[entryFollow], engine.Undefined, g.promise)

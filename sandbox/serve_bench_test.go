@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"testing"
+	"time"
 
 	"edged/sandbox/event"
 )
@@ -89,4 +90,23 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkPagedOut is the first request of a sandbox that was idle and gave its memory back.
+func BenchmarkPagedOut(b *testing.B) {
+	s := newBox(b, Options{})
+	v := openWorker(b, s, fetcher(`return new Response('Hello World')`))
+	var res event.Response
+	req := request()
+	var took time.Duration
+	for b.Loop() {
+		s.pageOut(time.Now().Add(time.Hour))
+		res.Reset()
+		start := time.Now()
+		if err := v.Serve(context.Background(), req, &res); err != nil {
+			b.Fatal(err)
+		}
+		took += time.Since(start)
+	}
+	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/request")
 }

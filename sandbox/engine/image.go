@@ -65,6 +65,10 @@ func (img *Image) Close() {
 	}
 }
 
+// PageOut gives back the memory through which resets read the image; the next ones get it again page by page. It may be called
+// at any time by the holder of a reference.
+func (img *Image) PageOut() { img.pages.pageOut() }
+
 func (img *Image) retain() { img.refs.Add(1) }
 
 func (img *Image) release() {

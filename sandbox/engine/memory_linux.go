@@ -170,6 +170,13 @@ func (p *pages) view() (err error) {
 	return nil
 }
 
+// pageOut forgets which pages of the view were read. They are the file's: nothing is lost.
+func (p *pages) pageOut() {
+	if p.image != nil {
+		_ = unix.Madvise(p.image, unix.MADV_DONTNEED) // advice
+	}
+}
+
 func (p *pages) close() {
 	if p.image != nil {
 		_ = unix.Munmap(p.image)

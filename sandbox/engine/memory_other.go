@@ -71,4 +71,6 @@ func filePages(f *os.File, offset int64, first, dense uint64, spans []span, tail
 	return p, nil
 }
 
+func (p *pages) pageOut() {}
+
 func (p *pages) close() { p.image = nil }

@@ -78,6 +78,22 @@ func (in *Instance) Reset() error {
 	return nil
 }
 
+// PageOut gives the memory of a clone that is its image (just made, or Reset) back to the system: a page that is touched later comes
+// from the image again, for the price of a fault. Nothing changes for an instance that is anything else, or where memory
+// cannot be given back.
+func (in *Instance) PageOut() {
+	if in.image == nil || in.closed || in.broken || in.depth != 0 {
+		return
+	}
+	size := uint64(len(in.mem.view()))
+	if size != in.image.size || !in.mem.giveBack(0, size) {
+		return
+	}
+	in.mem.copyTail(0, size)
+	in.unseen()
+	in.pristine()
+}
+
 // restored counts one reset.
 type restored struct {
 	in     *Instance

@@ -116,6 +116,9 @@ func TestResetIsExact(t *testing.T) {
 				if err := in.Reset(); err != nil {
 					t.Fatal(err)
 				}
+				if rng.IntN(4) == 0 {
+					in.PageOut()
+				}
 				if diff := differences(in); diff != "" {
 					t.Fatal(diff)
 				}
