@@ -7,7 +7,9 @@
 //	build.go       modules -> evaluated, checked, sealed -> image; Inspect
 //	store.go       images on disk, a cache
 //	version.go     Version: Open, Retire
-//	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, spare, closed)
+//	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, paged out, spare, closed)
+//	turns.go       who runs next
+//	slice_linux.go guests that work long, and the kernel's scheduler
 //	guest.go       guest: one engine instance and the invocation in it
 //	occasion.go    Scheduled, Queue: invocations without a client
 //	serve.go       Serve: the way of a request; its fast path

@@ -45,6 +45,7 @@ type call struct {
 	quit     <-chan struct{} // closed when an invocation without a client has to end; nil if it need not
 	batch    *event.Batch    // what the queue handler was given, nil once it has settled
 	running  bool            // a slot is held and the guest's clock runs
+	long     bool            // its thread is marked (longSlice)
 	deadline time.Time       // of the present stage; zero means none
 	watch    *watch          // stops a guest that would run past the deadline
 
@@ -176,7 +177,19 @@ func (g *guest) queue() error {
 // quickCPU is how much CPU time makes an invocation one that works long.
 const quickCPU = 10 * time.Millisecond
 
-func (g *guest) quick() bool { return g.in.CPU() < quickCPU }
+func (g *guest) quick() bool { return g.in.CPU() < quickCPU && g.version.quick() }
+
+// quick reports whether the version's invocations are short as a rule.
+func (v *Version) quick() bool { return v.usual.Load() < int64(quickCPU) }
+
+// learn counts an invocation that used so much CPU time into what is usual: a mean in which the last ones weigh most.
+func (v *Version) learn(cpu time.Duration) {
+	usual := v.usual.Load()
+	if usual == 0 {
+		usual = int64(cpu)
+	}
+	v.usual.Store(usual + (int64(cpu)-usual)/8) // two at once may lose one: it is a guess
+}
 
 // yield lets those who wait for a slot have theirs first: without it a few guests that never end would keep everybody
 // else out until their CPU time is used up. It is called while the guest runs.
@@ -188,16 +201,34 @@ func (g *guest) yield() {
 		g.in.Interrupt(errClient)
 	}
 	if g.box.turns.waiting.Load() == 0 {
+		g.mark()
 		return
 	}
 	g.in.Unwatch()
 	g.in.Pause()
+	g.unmark()
 	g.box.turns.give()
 	<-g.box.turns.line(g.quick()).ready // whoever runs yields in its turn
+	g.mark()
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)
 	}
 	g.in.Resume()
+}
+
+// mark tells the kernel about a guest that works long, unmark that its turn is over.
+func (g *guest) mark() {
+	if !g.long && !g.quick() {
+		g.long = true
+		longSlice()
+	}
+}
+
+func (g *guest) unmark() {
+	if g.long {
+		g.long = false
+		shortSlice()
+	}
 }
 
 // desertedFor is how long code may go on that does not come to hear that its client has left.
@@ -234,6 +265,7 @@ func (g *guest) halt() bool {
 		g.watch = nil
 	}
 	g.in.Pause()
+	g.unmark()
 	g.running = false
 	return true
 }

@@ -246,8 +246,18 @@ func (g *guest) finish() {
 		c.free(g)
 	}
 	g.letAllGo()
-	g.version.counts.cpu.Add(g.in.CPU().Seconds())
+	cpu := g.in.CPU()
+	g.version.counts.cpu.Add(cpu.Seconds())
+	g.version.learn(cpu)
 	box := g.box
+	if cpu >= quickCPU { // what it leaves behind may be much, and nobody has to wait for that
+		longSlice()
+		defer shortSlice()
+		if holds {
+			box.turns.give()
+			holds = false
+		}
+	}
 	g.version.release(g)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm
 		box.turns.give()

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -102,5 +104,52 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 	mine := s.line(true)
 	if s.leave(mine); s.taken() != 0 {
 		t.Error("the slot of a place that was left is lost")
+	}
+}
+
+// A version whose invocations work long as a rule waits behind the others' from the start of the next one, until it changes its ways.
+func TestTurnsKnowWhoWorksLong(t *testing.T) {
+	told := make(chan string, 256)
+	s := newBox(t, Options{MaxRunning: 1, Console: func(e Entry) { told <- e.Text }})
+	long := openWorker(t, s, `let n = 0; export default { fetch(request) {
+		console.log("long");
+		const turns = request.headers.get("accept") === "short" ? 1 : 5e6;
+		for (let i = 0; i < turns; i++) n += i;
+		return new Response("long") } }`)
+	good := openWorker(t, s, fetcher(`console.log("good"); return new Response('ok')`))
+	text(t, long)
+	text(t, good)
+	if long.quick() || !good.quick() {
+		t.Fatalf("usual are %d and %d ns", long.usual.Load(), good.usual.Load())
+	}
+	<-told
+	<-told
+	free := full(s)
+	ended := make(chan error, 2)
+	for i, v := range []*Version{long, good} {
+		go func() {
+			var res event.Response
+			ended <- v.Serve(context.Background(), request(), &res)
+		}()
+		for end := time.Now().Add(20 * time.Second); s.turns.waiting.Load() < int32(i+1); runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatal("the invocation does not wait")
+			}
+		}
+	}
+	free()
+	if err := errors.Join(<-ended, <-ended); err != nil {
+		t.Error(err)
+	}
+	if first, second := <-told, <-told; first != "good" || second != "long" {
+		t.Errorf("%s ran before %s", first, second)
+	}
+	short := request()
+	short.Header = []byte("host\nworker.test\naccept\nshort\n")
+	for range 100 {
+		serve(t, long, short)
+	}
+	if !long.quick() {
+		t.Errorf("a version that has changed its ways still takes %d ns as a rule", long.usual.Load())
 	}
 }

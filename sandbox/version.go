@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"edged/internal/fault"
 	"edged/sandbox/engine"
@@ -26,6 +27,7 @@ type Version struct {
 	serves  bool              // fetch is among the handlers
 	counts  *workerMetrics    // of its worker
 	silent  bool              // logs nothing (Inspect)
+	usual   atomic.Int64      // nanoseconds of CPU that an invocation takes (learn)
 
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended

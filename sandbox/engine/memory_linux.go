@@ -59,6 +59,7 @@ func (m *memory) Reallocate(size uint64) []byte {
 // Free gives the addresses back. Idempotent.
 func (m *memory) Free() {
 	if m.base != nil {
+		m.giveBack(0, uint64(len(m.cur)))          // if that fails, the next call does it all
 		_ = unix.MunmapPtr(m.base, uintptr(m.max)) // cannot fail for a mapping of ours
 		m.base, m.cur, m.from = nil, nil, nil
 	}

@@ -155,7 +155,14 @@ func entryWritten(entry []byte) bool {
 	return e&entryFile == 0 && e&(entryPresent|entrySwapped) != 0
 }
 
-// giveBack drops the private pages of [from, to): they are the image's, or zero, when they are next touched.
+// giveBack drops the private pages of [from, to): they are the image's, or zero, when they are next touched. It goes in steps: while the
+// kernel frees, it holds a lock of the whole process, and every other thread that maps or scans pages waits.
 func (m *memory) giveBack(from, to uint64) bool {
-	return unix.Madvise(m.cur[from:to], unix.MADV_DONTNEED) == nil
+	const step = 1 << 20
+	for ; from < to; from = min(from+step, to) {
+		if unix.Madvise(m.cur[from:min(from+step, to)], unix.MADV_DONTNEED) != nil {
+			return false
+		}
+	}
+	return true
 }
