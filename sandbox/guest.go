@@ -45,6 +45,7 @@ type call struct {
 	quit     <-chan struct{} // closed when an invocation without a client has to end; nil if it need not
 	batch    *event.Batch    // what the queue handler was given, nil once it has settled
 	running  bool            // a slot is held and the guest's clock runs
+	pace     pace            // of the slot
 	long     bool            // its thread is marked (longSlice)
 	deadline time.Time       // of the present stage; zero means none
 	watch    *watch          // stops a guest that would run past the deadline
@@ -120,11 +121,13 @@ func (g *guest) enter() error {
 	if g.running {
 		return nil
 	}
-	if !g.box.turns.try() {
-		if err := g.queue(); err != nil {
+	p := g.nextPace()
+	if !g.box.turns.try(p) {
+		if err := g.queue(p); err != nil {
 			return err
 		}
 	}
+	g.pace = p
 	return g.start()
 }
 
@@ -155,13 +158,13 @@ func (g *guest) start() error {
 }
 
 // queue waits for a slot, as long as the deadline allows.
-func (g *guest) queue() error {
+func (g *guest) queue(as pace) error {
 	var late <-chan time.Time
 	if !g.deadline.IsZero() {
 		late = g.wakeAt(g.deadline)
 		defer g.alarm.Stop()
 	}
-	p, err := g.box.turns.line(g.quick()), error(nil)
+	p, err := g.box.turns.line(as), error(nil)
 	select {
 	case <-p.ready:
 		return nil
@@ -177,10 +180,21 @@ func (g *guest) queue() error {
 // quickCPU is how much CPU time makes an invocation one that works long.
 const quickCPU = 10 * time.Millisecond
 
-func (g *guest) quick() bool { return g.in.CPU() < quickCPU && g.version.quick() }
+// nextPace is the pace at which the guest takes its next slot.
+func (g *guest) nextPace() pace {
+	if g.in.CPU() >= quickCPU {
+		return slow
+	}
+	return g.version.pace()
+}
 
-// quick reports whether the version's invocations are short as a rule.
-func (v *Version) quick() bool { return v.usual.Load() < int64(quickCPU) }
+// pace is how the version's invocations are as a rule.
+func (v *Version) pace() pace {
+	if v.usual.Load() >= int64(quickCPU) {
+		return slow
+	}
+	return quick
+}
 
 // learn counts an invocation that used so much CPU time into what is usual: a mean in which the last ones weigh most.
 func (v *Version) learn(cpu time.Duration) {
@@ -207,8 +221,9 @@ func (g *guest) yield() {
 	g.in.Unwatch()
 	g.in.Pause()
 	g.unmark()
-	g.box.turns.give()
-	<-g.box.turns.line(g.quick()).ready // whoever runs yields in its turn
+	g.box.turns.give(g.pace)
+	g.pace = g.nextPace()
+	<-g.box.turns.line(g.pace).ready // whoever runs yields in its turn
 	g.mark()
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)
@@ -218,7 +233,7 @@ func (g *guest) yield() {
 
 // mark tells the kernel about a guest that works long, unmark that its turn is over.
 func (g *guest) mark() {
-	if !g.long && !g.quick() {
+	if !g.long && g.nextPace() == slow {
 		g.long = true
 		longSlice()
 	}
@@ -251,7 +266,7 @@ func (g *guest) deserted() bool {
 func (g *guest) leave() {
 	g.in.Unwatch()
 	if g.halt() {
-		g.box.turns.give()
+		g.box.turns.give(g.pace)
 	}
 }
 

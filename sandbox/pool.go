@@ -24,18 +24,21 @@ func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, erro
 	if err := v.admit(); err != nil {
 		return nil, err
 	}
-	if !v.box.turns.try() {
-		if err := v.queue(ctx, deadline); err != nil {
+	p := v.pace()
+	if !v.box.turns.try(p) {
+		if err := v.queue(ctx, deadline, p); err != nil {
 			v.depart()
 			return nil, err
 		}
 	}
 	g, err := v.pick()
 	if err != nil {
-		v.box.turns.give()
+		v.box.turns.give(p)
 		v.depart()
+		return nil, err
 	}
-	return g, err
+	g.pace = p
+	return g, nil
 }
 
 // admit counts an invocation; depart ends it.
@@ -59,10 +62,10 @@ func (v *Version) depart() {
 }
 
 // queue waits for a slot, as long as the deadline allows and the client is there.
-func (v *Version) queue(ctx context.Context, deadline time.Time) error {
+func (v *Version) queue(ctx context.Context, deadline time.Time, as pace) error {
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
-	p, err := v.box.turns.line(v.quick()), error(nil)
+	p, err := v.box.turns.line(as), error(nil)
 	select {
 	case <-p.ready:
 		return nil

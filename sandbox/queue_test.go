@@ -13,11 +13,11 @@ import (
 
 // full takes every slot of the box; the function it returns gives them back.
 func full(s *Sandbox) (free func()) {
-	for s.turns.try() {
+	for s.turns.try(quick) {
 	}
 	return func() {
 		for range s.turns.size {
-			s.turns.give()
+			s.turns.give(quick)
 		}
 	}
 }

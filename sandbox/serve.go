@@ -231,7 +231,7 @@ func (g *guest) finish() {
 	}
 	holds := g.halt()
 	if holds && g.calls.cancel != nil {
-		g.box.turns.give() // what is still at work beside the guest takes its time
+		g.box.turns.give(g.pace) // what is still at work beside the guest takes its time
 		holds = false
 	}
 	g.endCalls()
@@ -249,18 +249,14 @@ func (g *guest) finish() {
 	cpu := g.in.CPU()
 	g.version.counts.cpu.Add(cpu.Seconds())
 	g.version.learn(cpu)
-	box := g.box
-	if cpu >= quickCPU { // what it leaves behind may be much, and nobody has to wait for that
+	box, pace := g.box, g.pace
+	if cpu >= quickCPU { // what it leaves behind may be much
 		longSlice()
 		defer shortSlice()
-		if holds {
-			box.turns.give()
-			holds = false
-		}
 	}
 	g.version.release(g)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm
-		box.turns.give()
+		box.turns.give(pace)
 	}
 }
 

@@ -74,36 +74,67 @@ func TestDesertedGuestIsStopped(t *testing.T) {
 // Whoever worked long waits for those who have not, but not for ever.
 func TestTurnsPreferTheQuick(t *testing.T) {
 	s := newTurns(1)
-	if !s.try() || s.try() {
+	if !s.try(quick) || s.try(quick) {
 		t.Fatal("there is one slot")
 	}
-	long, gone := s.line(false), s.line(true)
-	var quick []*place
+	long, gone := s.line(slow), s.line(quick)
+	var short []*place
 	for range 2 * quickInARow {
-		quick = append(quick, s.line(true))
+		short = append(short, s.line(quick))
 	}
 	s.leave(gone)
+	holds := quick
 	for i := range 2*quickInARow + 1 {
-		s.give()
+		s.give(holds)
 		want := long
 		switch {
 		case i < quickInARow:
-			want = quick[i]
+			want = short[i]
 		case i > quickInARow:
-			want = quick[i-1]
+			want = short[i-1]
 		}
 		select {
 		case <-want.ready:
+			holds = want.pace
 		default:
 			t.Fatalf("slot %d went to another", i)
 		}
 	}
-	if s.give(); s.taken() != 0 || s.waiting.Load() != 0 {
-		t.Errorf("%d slots are taken, %d wait", s.taken(), s.waiting.Load())
+	if s.give(holds); s.taken() != 0 || s.waiting.Load() != 0 || s.slow != 0 {
+		t.Errorf("%d slots are taken, %d of them by slow ones, %d wait", s.taken(), s.slow, s.waiting.Load())
 	}
-	mine := s.line(true)
+	mine := s.line(quick)
 	if s.leave(mine); s.taken() != 0 {
 		t.Error("the slot of a place that was left is lost")
+	}
+}
+
+// While quick ones come, a slot stays free for the next of them; those that work long have every slot again soon after.
+func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
+	s := newTurns(2)
+	if !s.try(slow) || !s.try(slow) || s.try(quick) {
+		t.Fatal("nobody quick has come: those that work long have both slots")
+	}
+	came := s.line(quick)
+	s.give(slow)
+	if again := s.line(slow); len(came.ready) != 1 || len(again.ready) != 0 {
+		t.Fatal("the quick one waits behind one that works long")
+	}
+	s.give(came.pace)
+	if s.taken() != 1 || !s.try(quick) {
+		t.Fatal("its slot was not left to the next quick one")
+	}
+	s.give(quick)
+	turns := 0
+	for s.taken() == 1 {
+		s.give(slow) // to the one that waits
+		s.line(slow)
+		if turns++; turns > 1000 {
+			t.Fatal("the slot is kept for ever")
+		}
+	}
+	if turns < guardTurns {
+		t.Errorf("the slot was kept for %d turns", turns)
 	}
 }
 
@@ -119,7 +150,7 @@ func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	good := openWorker(t, s, fetcher(`console.log("good"); return new Response('ok')`))
 	text(t, long)
 	text(t, good)
-	if long.quick() || !good.quick() {
+	if long.pace() != slow || good.pace() != quick {
 		t.Fatalf("usual are %d and %d ns", long.usual.Load(), good.usual.Load())
 	}
 	<-told
@@ -149,7 +180,7 @@ func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	for range 100 {
 		serve(t, long, short)
 	}
-	if !long.quick() {
+	if long.pace() != quick {
 		t.Errorf("a version that has changed its ways still takes %d ns as a rule", long.usual.Load())
 	}
 }
