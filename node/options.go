@@ -50,6 +50,7 @@ type Options struct {
 	Cores          int           // guests that run at once, 0 means as many as Go code has threads; fewer leave threads for all else
 	MaxInflight    int           // 0 means from cores and memory
 	MaxQueue       int           // 0 means from MaxInflight
+	Admission                    // what else bounds invocations and clients
 	MaxRequestBody int64         // 0 means 100 MiB
 
 	TLSDir string // certificates of the operator's for routed names, read again when they change; "" means none
@@ -145,6 +146,7 @@ func (o Options) withDefaults() (Options, error) {
 	duration("max-wall-events", &o.MaxWallEvents, 15*time.Minute)
 	duration("drain-timeout", &o.DrainTimeout, 25*time.Second)
 	o.sizeDefaults(bad)
+	o.Admission.defaults(o.MaxInflight, bad)
 	switch o.Isolation {
 	case "":
 		o.Isolation = "request"

@@ -84,8 +84,11 @@ type conn struct {
 	req     event.Request
 	res     event.Response
 	version *table.Version
-	keep    bool // the connection may serve another request
-	broken  bool // nothing can be written any more
+	party   *table.Party // who holds the place of the request at work
+	// detached says that a long stream has given that place back; written by the timer of outlast, before it returns.
+	detached bool
+	keep     bool // the connection may serve another request
+	broken   bool // nothing can be written any more
 }
 
 func newConn(r *Router, nc net.Conn) *conn {

@@ -16,6 +16,8 @@ type Metrics struct {
 	seconds     prometheus.Histogram
 	inflight    prometheus.Gauge
 	waiting     prometheus.Gauge
+	streams     prometheus.Gauge
+	refused     map[string]prometheus.Counter // by why
 	assets      prometheus.Counter
 	clientsGone prometheus.Counter
 	cut         prometheus.Counter
@@ -34,6 +36,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		seconds:     f.Histogram("request_duration_seconds", "From a complete request head to the end of its response."),
 		inflight:    f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
 		waiting:     f.Gauge("invocations_waiting", "Invocations waiting for admission."),
+		streams:     f.Gauge("streams_long", "Of those, responses that have streamed for more than a second and gave their place back."),
 		assets:      f.Counter("asset_responses_total", "Responses made from a static asset."),
 		clientsGone: f.Counter("clients_gone_total", "Clients that left while their request was at work."),
 		cut:         f.Counter("responses_cut_total", "Responses that ended short of their body."),
@@ -41,6 +44,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		received:    f.Counter("request_body_bytes_total", "Request body bytes read."),
 		sent:        f.Counter("response_bytes_total", "Response bytes written, heads included."),
 	}
+	m.refused = f.CounterBy("admission_refused_total", "Requests that got no place, by why.", "reason",
+		refusedFull, refusedShare, refusedSlow, refusedGivenUp, refusedTimeout, refusedMemory)
 	byClass := f.CounterBy("responses_total", "Responses by class of status.", "class", "2xx", "3xx", "4xx", "5xx")
 	for class, c := range byClass {
 		m.classes[class[0]-'0'] = c

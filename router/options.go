@@ -30,9 +30,12 @@ type Options struct {
 	MaxRequestBodyBytes int64 // 0 means 100 MiB
 	MaxConns            int   // open connections; 0 means 32768, more are closed at once
 
-	MaxInflight  int           // invocations at work; 0 means 512
-	MaxQueue     int           // invocations waiting; 0 means 1024
-	QueueTimeout time.Duration // how long one waits before 503; 0 means 10 s
+	MaxInflight       int           // invocations at work; 0 means 512
+	MaxWorkerInflight int           // of one worker; it may have the same share of MaxQueue and MaxStreams; 0 means MaxInflight
+	MaxTenantInflight int           // of one tenant's workers, likewise
+	MaxQueue          int           // invocations waiting; 0 means 1024
+	MaxStreams        int           // responses that stream for longer than a second and hold no place; 0 means 4 * MaxInflight
+	QueueTimeout      time.Duration // how long one waits before 503, at most; 0 means 5 s
 
 	HeadTimeout  time.Duration // from a head's first byte (and a TLS handshake's start) to its end; 0 means 10 s
 	IdleTimeout  time.Duration // between requests, and before the first; 0 means 60 s
@@ -60,7 +63,10 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.MaxConns, 32768)
 	fill(&o.MaxInflight, 512)
 	fill(&o.MaxQueue, 1024)
-	fill(&o.QueueTimeout, 10*time.Second)
+	fill(&o.MaxWorkerInflight, o.MaxInflight)
+	fill(&o.MaxTenantInflight, o.MaxInflight)
+	fill(&o.MaxStreams, 4*o.MaxInflight)
+	fill(&o.QueueTimeout, 5*time.Second)
 	fill(&o.HeadTimeout, 10*time.Second)
 	fill(&o.IdleTimeout, 60*time.Second)
 	fill(&o.BodyTimeout, 60*time.Second)
@@ -86,6 +92,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxTargetBytes", int64(o.MaxTargetBytes)}, {"MaxFields", int64(o.MaxFields)},
 		{"MaxFieldBytes", int64(o.MaxFieldBytes)}, {"MaxRequestBodyBytes", o.MaxRequestBodyBytes},
 		{"MaxConns", int64(o.MaxConns)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
+		{"MaxWorkerInflight", int64(o.MaxWorkerInflight)}, {"MaxTenantInflight", int64(o.MaxTenantInflight)}, {"MaxStreams", int64(o.MaxStreams)},
 		{"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
 		{"IdleTimeout", int64(o.IdleTimeout)}, {"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTimeout", int64(o.DrainTimeout)},

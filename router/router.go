@@ -43,7 +43,7 @@ func New(opt Options) (*Router, error) {
 		return nil, fault.Wrap(fault.Invalid, "router.New", err)
 	}
 	r := &Router{opt: opt, conns: make(map[*conn]struct{})}
-	r.gate = gate{max: int64(opt.MaxInflight), maxWait: opt.MaxQueue, timeout: opt.QueueTimeout, metrics: opt.Metrics}
+	r.gate = gate{gateLimits: opt.gateLimits(), metrics: opt.Metrics}
 	r.tls = &tls.Config{
 		GetCertificate: opt.GetCertificate,
 		MinVersion:     tls.VersionTLS12,

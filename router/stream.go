@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"edged/router/h1"
 	"edged/router/table"
@@ -26,8 +27,26 @@ func (c *conn) stream(length int64, chunked bool) {
 	if !c.write(c.out) {
 		return
 	}
+	defer c.outlast()()
 	if !c.copyStream(source, length, chunked) {
 		c.cut()
+	}
+}
+
+// longStream is how long a streamed response holds its place of the admission, if there is room among the long ones then.
+const longStream = time.Second
+
+// outlast watches over a stream that begins; the returned func is called when it has ended.
+func (c *conn) outlast() (ended func()) {
+	over := make(chan struct{}) // closed when the timer's func has returned
+	timer := time.AfterFunc(longStream, func() {
+		defer close(over)
+		c.detached = c.r.gate.detach(c.party)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-over
+		}
 	}
 }
 
