@@ -3,6 +3,8 @@ package node
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"edged/router/table"
 )
 
@@ -14,6 +16,11 @@ type Admission struct {
 	MaxWorkerInflight, MaxTenantInflight int
 	MaxStreams                           int           // responses that stream for more than a second, 0 means 4 * MaxInflight
 	QueueTimeout                         time.Duration // how long an invocation may wait, 0 means 5 s
+
+	MaxConns int // open public connections, 0 means 32768, or what the limit of open files leaves beside the stores
+	// MinClientRate is the bytes per second that a client has to send or take when it is waited for, 0 means 240.
+	MinClientRate  int
+	MaxClientConns int // of one address that is no trusted proxy, 0 means half of them
 }
 
 func (a *Admission) defaults(inflight int, bad func(string, ...any)) {
@@ -29,9 +36,49 @@ func (a *Admission) defaults(inflight int, bad func(string, ...any)) {
 	if a.QueueTimeout == 0 {
 		a.QueueTimeout = 5 * time.Second
 	}
+	if a.MaxConns == 0 {
+		a.MaxConns = defaultConns(openFiles())
+	}
+	if a.MaxClientConns == 0 {
+		a.MaxClientConns = a.MaxConns - a.MaxConns/2
+	}
+	if a.MinClientRate == 0 {
+		a.MinClientRate = 240
+	}
+	if a.MinClientRate < 0 {
+		bad("--min-client-rate cannot be negative; 1 asks for next to nothing")
+	}
+	if a.MaxConns < 0 || a.MaxClientConns < 0 {
+		bad("--max-connections and --max-connections-per-client cannot be negative")
+	}
 	if a.MaxWorkerInflight < 0 || a.MaxTenantInflight < 0 || a.MaxStreams < 0 || a.QueueTimeout < 0 {
 		bad("--max-inflight-per-worker, --max-inflight-per-tenant, --max-streams and --queue-timeout cannot be negative")
 	}
+}
+
+// Descriptors that are not for clients: of the stores, listeners and images, and what fetch and the peers connect to.
+const (
+	leastOwnFiles = 512
+	leastConns    = 64
+)
+
+// defaultConns is how many clients may be connected where so many files may be open: a quarter is kept for the rest, and
+// 512 at least. 0 stands for a limit that cannot be read.
+func defaultConns(files int) int {
+	const most = 32768
+	if files == 0 {
+		return most
+	}
+	return max(leastConns, min(most, files-max(files/4, leastOwnFiles)))
+}
+
+// openFiles is this process's limit of open files; the Go runtime has raised it as far as it may.
+func openFiles() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return int(min(max(l.Cur, l.Max), 1<<30))
 }
 
 // tenants keeps what the workers of a tenant hold together, for as long as it has any here. One goroutine.

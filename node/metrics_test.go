@@ -36,7 +36,7 @@ var update = flag.Bool("update", false, "write the table of docs/metrics.md")
 func everyMetric(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	reg := newRegistry("v0.0.0")
-	(&Node{registry: reg, ready: newReadiness(), space: disk.NewSpace(disk.SpaceOptions{Dir: t.TempDir()})}).showState()
+	(&Node{registry: reg, ready: newReadiness(), memory: new(memoryWatch), space: disk.NewSpace(disk.SpaceOptions{Dir: t.TempDir()})}).showState()
 	router.NewMetrics(reg)
 	sandbox.NewMetrics(reg)
 	control.NewMetrics(reg)

@@ -25,6 +25,7 @@ import (
 	"edged/internal/fault"
 	"edged/internal/life"
 	"edged/node/certs"
+	"edged/node/machine"
 	"edged/router"
 	"edged/sandbox"
 	"edged/sandbox/outbound"
@@ -56,6 +57,7 @@ type Node struct {
 	fleet     *fleet // nil on a node that runs alone
 	cron      *cron.Scheduler
 	router    *router.Router
+	memory    *memoryWatch
 	versions  *versions
 	consumers consumers
 	id        string
@@ -75,6 +77,8 @@ func New(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
 	n.feeds = feed.NewMetrics(n.registry)
+	n.memory = &memoryWatch{read: machine.System{}.Memory, log: n.log,
+		shed: func() int { return n.box.Shed() }, tight: func(on bool) { n.box.SetTight(on) }, shut: func(on bool) { n.router.SetShut(on) }}
 	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
@@ -212,6 +216,9 @@ func (n *Node) openRouter() (err error) {
 		MaxQueue:            n.opt.MaxQueue,
 		MaxStreams:          n.opt.MaxStreams,
 		QueueTimeout:        n.opt.QueueTimeout,
+		MaxConns:            n.opt.MaxConns,
+		MinClientRate:       n.opt.MinClientRate,
+		MaxClientConns:      n.opt.MaxClientConns,
 		DrainTimeout:        n.opt.DrainTimeout,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
@@ -289,6 +296,7 @@ func (n *Node) Run(ctx context.Context) error {
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
+	parts.Push(life.Part{Name: "memory watch", Run: n.memory.run})
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
 	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
 	parts.Push(life.Part{Name: "objects", Run: n.stores.objects.Run, Close: n.stores.objects.Close})
@@ -385,6 +393,9 @@ func (n *Node) problems() map[string]string {
 	out := map[string]string{}
 	if err := n.space.Check(); err != nil {
 		out["disk"] = fault.Detail(err)
+	}
+	if why := n.memory.problem(); why != "" {
+		out["memory"] = why
 	}
 	n.fleetProblems(out)
 	return out

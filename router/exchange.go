@@ -42,7 +42,7 @@ func (c *conn) exchange() (again bool) {
 // begin makes the connection ready for a response and the request ready for a handler.
 func (c *conn) begin() {
 	c.version = nil
-	c.keep, c.responding = c.head.KeepAlive, false
+	c.keep, c.responding, c.paced = c.head.KeepAlive, false, false
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields}
 	c.res.Reset()
 	if c.head.Length != 0 {

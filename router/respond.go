@@ -118,6 +118,7 @@ func (c *conn) respondWhole(dst []byte, bare bool, fields h1.Fields) {
 		c.out = append(c.out, res.Body...)
 		c.write(c.out)
 	case c.write(c.out):
+		c.pace()
 		c.write(res.Body)
 	}
 }

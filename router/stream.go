@@ -24,6 +24,7 @@ func (c *conn) stream(length int64, chunked bool) {
 	stop := context.AfterFunc(c.ctx, closeSource)
 	defer stop()
 	defer closeSource()
+	c.pace()
 	if !c.write(c.out) {
 		return
 	}
@@ -171,15 +172,17 @@ func (c *conn) sendSmall(file io.Reader, size int) {
 
 // copyFile sends size bytes in bounded pieces; from a file to a plain socket they do not pass through this process.
 func (c *conn) copyFile(file io.Reader, size int64) bool {
+	c.pace()
 	if _, ok := file.(*os.File); ok && c.tcp != nil && c.tls == nil {
 		piece := io.LimitedReader{R: file}
 		for size > 0 {
-			c.writeSoon()
+			began := c.writeSoon()
 			piece.N = min(size, maxPiece)
 			n, err := c.tcp.ReadFrom(&piece)
-			c.r.opt.Metrics.sent.Add(float64(n))
+			c.wrote(began, n)
 			size -= n
 			if err != nil || n == 0 {
+				c.noteSlow(err)
 				return false
 			}
 		}

@@ -175,7 +175,7 @@ func (s *Sandbox) takeSpare() (*guest, error) {
 		s.mu.Unlock()
 		return g, nil
 	}
-	if s.live < s.opt.MaxInstances {
+	if s.live < s.opt.MaxInstances && (!s.tight || s.live < s.opt.MaxRunning) {
 		s.live++
 		s.mu.Unlock()
 		return nil, nil

@@ -162,6 +162,9 @@ func admissionFlags(f *pflag.FlagSet, opt *node.Admission) {
 	f.IntVar(&opt.MaxTenantInflight, "max-inflight-per-tenant", 0, "of them, those of one tenant, likewise (default seven eighths)")
 	f.DurationVar(&opt.QueueTimeout, "queue-timeout", 5*time.Second, "how long an invocation may wait; a request that would have to wait longer is refused at once")
 	f.IntVar(&opt.MaxStreams, "max-streams", 0, "responses that stream for more than a second and hold no place of --max-inflight (default 4 times that)")
+	f.IntVar(&opt.MinClientRate, "min-client-rate", 240, "bytes per second that a client has to send of a body, or take of a response, while it is waited for")
+	f.IntVar(&opt.MaxConns, "max-connections", 0, "open public connections; over it, idle ones close first, then new ones get 503 (default 32768, or less by the limit of open files)")
+	f.IntVar(&opt.MaxClientConns, "max-connections-per-client", 0, "of them, those of one address that is no trusted proxy (default half)")
 }
 
 func sizeVar(f *pflag.FlagSet, p *int64, name string, def byteSize, usage string) {
