@@ -56,11 +56,18 @@ func (w *crowd) delist(c *conn) {
 	if c.leaving {
 		w.leaving--
 	}
-	if c.source.IsValid() {
-		if w.clients[c.source]--; w.clients[c.source] == 0 {
-			delete(w.clients, c.source)
-		}
+	w.releaseLocked(c)
+}
+
+// releaseLocked gives a client's share back.
+func (w *crowd) releaseLocked(c *conn) {
+	if !c.source.IsValid() {
+		return
 	}
+	if w.clients[c.source]--; w.clients[c.source] == 0 {
+		delete(w.clients, c.source)
+	}
+	c.source = netip.Addr{}
 }
 
 // shed has one connection that waits for a request close; false if none was found.
@@ -93,6 +100,7 @@ func (w *crowd) shedLocked(now time.Time) bool {
 		return false // its request has come
 	}
 	longest.leaving = true
+	w.releaseLocked(longest)
 	w.leaving++
 	longest.r.opt.Metrics.connsShed.Inc()
 	return true

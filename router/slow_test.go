@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +17,26 @@ import (
 	"edged/sandbox/event"
 )
 
-// piped serves one connection that has no socket and no buffer, in virtual time: a client takes and gives just what it says.
-func piped(t *testing.T, v *table.Version) (r *Router, c net.Conn, ended <-chan struct{}) {
+// pipe is a client on a connection that has no socket and no buffer, in virtual time: it takes and gives just what it says.
+type pipe struct {
+	net.Conn
+	r     *Router
+	ended chan struct{}  // closed when the connection was served
+	all   sync.WaitGroup // what the client does at once; it ends with the connection
+}
+
+// end closes the connection, and checks that nothing is held for it.
+func (p *pipe) end(t *testing.T) {
+	t.Helper()
+	_ = p.Close()
+	<-p.ended
+	p.all.Wait()
+	if busy, streams := p.r.gate.busy.Load(), p.r.gate.streams.Load(); busy != 0 || streams != 0 {
+		t.Errorf("%d places, %d streams are lost", busy, streams)
+	}
+}
+
+func piped(t *testing.T, v *table.Version) *pipe {
 	t.Helper()
 	r, err := New(Options{})
 	if err != nil {
@@ -25,25 +44,25 @@ func piped(t *testing.T, v *table.Version) (r *Router, c net.Conn, ended <-chan 
 	}
 	publish(t, r, v)
 	client, server := net.Pipe()
-	done := make(chan struct{})
+	p := &pipe{Conn: client, r: r, ended: make(chan struct{})}
 	served := newConn(r, server)
 	if !r.crowd.enlist(served, time.Now()) {
 		t.Fatal("no room for one")
 	}
-	go func() { defer close(done); r.serve(t.Context(), served, false) }() // ends with the connection
-	return r, client, done
+	go func() { defer close(p.ended); r.serve(t.Context(), served, false) }() // ends with the connection
+	return p
 }
 
 // upload sends a body of so many bytes in pieces, one in each interval, and returns the status.
-func upload(t *testing.T, c net.Conn, pieces, size int, every time.Duration) int {
+func upload(t *testing.T, c *pipe, pieces, size int, every time.Duration) int {
 	t.Helper()
-	go func() { // ends with the connection
+	c.all.Go(func() {
 		_, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: %d\r\n\r\n", pieces*size)
 		for i := 0; i < pieces && err == nil; i++ {
 			time.Sleep(every)
 			_, err = io.WriteString(c, strings.Repeat("x", size))
 		}
-	}()
+	})
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +87,7 @@ func TestSlowUpload(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var took time.Duration
 			var got int64
-			r, c, ended := piped(t, serving(func(_ context.Context, req *event.Request, res *event.Response) error {
+			c := piped(t, serving(func(_ context.Context, req *event.Request, res *event.Response) error {
 				began := time.Now()
 				n, err := io.Copy(io.Discard, req.Body)
 				took, got = time.Since(began), n
@@ -83,11 +102,7 @@ func TestSlowUpload(t *testing.T) {
 			if took > tt.most || tt.status == 200 && got != int64(tt.pieces*tt.size) {
 				t.Errorf("%s: a place was held for %v; %d bytes", tt.name, took, got)
 			}
-			_ = c.Close()
-			<-ended
-			if n := r.gate.busy.Load(); n != 0 {
-				t.Errorf("%s: %d places are lost", tt.name, n)
-			}
+			c.end(t)
 		})
 	}
 }
@@ -95,7 +110,7 @@ func TestSlowUpload(t *testing.T) {
 // The client is not blamed for a worker that reads slowly.
 func TestSlowWorkerIsNotTheClientsFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, c, ended := piped(t, serving(func(_ context.Context, req *event.Request, res *event.Response) error {
+		c := piped(t, serving(func(_ context.Context, req *event.Request, res *event.Response) error {
 			buf := make([]byte, 100)
 			for {
 				time.Sleep(10 * time.Second)
@@ -109,8 +124,7 @@ func TestSlowWorkerIsNotTheClientsFault(t *testing.T) {
 		if status := upload(t, c, 10, 200, 0); status != 200 {
 			t.Errorf("status %d", status)
 		}
-		_ = c.Close()
-		<-ended
+		c.end(t)
 	})
 }
 
@@ -147,19 +161,19 @@ func TestSlowReader(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := tt.stream
 			s.closed = make(chan struct{})
-			r, c, ended := piped(t, serving(func(_ context.Context, _ *event.Request, res *event.Response) error {
+			c := piped(t, serving(func(_ context.Context, _ *event.Request, res *event.Response) error {
 				res.Status, res.Stream, res.Length = 200, &s, -1
 				return nil
 			}))
 			began := time.Now()
-			go func() { // ends with the connection
+			c.all.Go(func() {
 				_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
 				buf := make([]byte, tt.take)
 				for err == nil {
 					time.Sleep(tt.every)
 					_, err = c.Read(buf)
 				}
-			}()
+			})
 			select {
 			case <-s.closed:
 				if took := time.Since(began); took < tt.least || took > tt.most {
@@ -170,11 +184,7 @@ func TestSlowReader(t *testing.T) {
 					t.Errorf("%s: still served after an hour", tt.name)
 				}
 			}
-			_ = c.Close()
-			<-ended
-			if busy, streams := r.gate.busy.Load(), r.gate.streams.Load(); busy != 0 || streams != 0 {
-				t.Errorf("%s: %d places, %d streams are lost", tt.name, busy, streams)
-			}
+			c.end(t)
 		})
 	}
 }
@@ -186,22 +196,22 @@ func TestSlowHead(t *testing.T) {
 		want time.Duration
 	}{{"", 60 * time.Second}, {"GET / HTTP/1.1\r\nHost: a.test\r\nX-Slow: " + strings.Repeat("x", 100), 10 * time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			_, c, ended := piped(t, serving(hello))
+			c := piped(t, serving(hello))
 			began := time.Now()
-			go func() { _, _ = io.Copy(io.Discard, c) }() // ends with the connection
-			go func() {                                   // likewise
+			c.all.Go(func() { _, _ = io.Copy(io.Discard, c) })
+			c.all.Go(func() {
 				for i := range len(tt.text) {
 					if _, err := c.Write([]byte{tt.text[i]}); err != nil {
 						return
 					}
 					time.Sleep(time.Second)
 				}
-			}()
-			<-ended
+			})
+			<-c.ended
 			if took := time.Since(began); took > tt.want+2*time.Second || took < tt.want*7/8-time.Second {
 				t.Errorf("%.20q…: ended after %v", tt.text, took)
 			}
-			_ = c.Close()
+			c.end(t)
 		})
 	}
 }

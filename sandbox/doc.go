@@ -7,6 +7,7 @@
 //	build.go       modules -> evaluated, checked, sealed -> image; Inspect
 //	store.go       images on disk, a cache
 //	version.go     Version: Open, Retire
+//	shed.go        Shed and SetTight: what goes when memory is short
 //	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, spare, closed)
 //	guest.go       guest: one engine instance and the invocation in it
 //	occasion.go    Scheduled, Queue: invocations without a client
