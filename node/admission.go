@@ -37,7 +37,7 @@ func (a *Admission) defaults(inflight int, bad func(string, ...any)) {
 		a.QueueTimeout = 5 * time.Second
 	}
 	if a.MaxConns == 0 {
-		a.MaxConns = defaultConns(openFiles())
+		a.MaxConns = DefaultConns(openFiles())
 	}
 	if a.MaxClientConns == 0 {
 		a.MaxClientConns = a.MaxConns - a.MaxConns/2
@@ -62,14 +62,16 @@ const (
 	leastConns    = 64
 )
 
-// defaultConns is how many clients may be connected where so many files may be open: a quarter is kept for the rest, and
-// 512 at least. 0 stands for a limit that cannot be read.
-func defaultConns(files int) int {
-	const most = 32768
-	if files == 0 {
-		return most
+// MostConns is how many public connections a node takes by default where files are no limit.
+const MostConns = 32768
+
+// DefaultConns is how many public connections a node takes by default where so many files may be open: a quarter is kept for
+// the rest, and 512 at least. 0 stands for a limit that cannot be read.
+func DefaultConns(files int) int {
+	if files <= 0 {
+		return MostConns
 	}
-	return max(leastConns, min(most, files-max(files/4, leastOwnFiles)))
+	return max(leastConns, min(MostConns, files-max(files/4, leastOwnFiles)))
 }
 
 // openFiles is this process's limit of open files; the Go runtime has raised it as far as it may.

@@ -24,13 +24,6 @@ func (n *Node) showState() {
 		}
 		return 1
 	})
-	f.GaugeFunc("memory_available_bytes", "Memory that is left, where it is scarcest: in the node's control group, one above it, or on the machine.", func() float64 {
-		return float64(n.memory.available.Load())
-	})
-	f.GaugeFunc("memory_limit_bytes", "Memory that there is in that place.", func() float64 { return float64(n.memory.limit.Load()) })
-	f.GaugeFunc("memory_pressure", "0, or what is given up for memory: 1 sandboxes without work, 2 also new sandboxes, 3 also new requests.", func() float64 {
-		return float64(n.memory.level.Load())
-	})
 	f.GaugeFunc("disk_free_bytes", "Free bytes of the disk of the data directory; writes are refused below 256 MiB.", func() float64 {
 		return float64(n.space.Free())
 	})

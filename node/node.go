@@ -57,7 +57,7 @@ type Node struct {
 	fleet     *fleet // nil on a node that runs alone
 	cron      *cron.Scheduler
 	router    *router.Router
-	memory    *memoryWatch
+	memory    memoryWatch
 	versions  *versions
 	consumers consumers
 	id        string
@@ -77,8 +77,10 @@ func New(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
 	n.feeds = feed.NewMetrics(n.registry)
-	n.memory = &memoryWatch{read: machine.System{}.Memory, log: n.log,
-		shed: func() int { return n.box.Shed() }, tight: func(on bool) { n.box.SetTight(on) }, shut: func(on bool) { n.router.SetShut(on) }}
+	n.memory.show(n.registry)
+	n.memory.read, n.memory.log = machine.System{}.Memory, n.log
+	n.memory.shed, n.memory.tight = func() int { return n.box.Shed() }, func(on bool) { n.box.SetTight(on) }
+	n.memory.shut = func(on bool) { n.router.SetShut(on) }
 	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"edged/internal/meter"
 	"edged/node/machine"
 )
 
@@ -118,6 +121,18 @@ func (w *memoryWatch) look(now time.Time) {
 		w.gaveBack = now
 		debug.FreeOSMemory()
 	}
+}
+
+// show registers what the watch saw last.
+func (w *memoryWatch) show(reg prometheus.Registerer) {
+	f := meter.For(reg, "node")
+	f.GaugeFunc("memory_available_bytes", "Memory that is left, where it is scarcest: in the node's control group, one above it, or on the machine.", func() float64 {
+		return float64(w.available.Load())
+	})
+	f.GaugeFunc("memory_limit_bytes", "Memory that there is in that place.", func() float64 { return float64(w.limit.Load()) })
+	f.GaugeFunc("memory_pressure", "0, or what is given up for memory: 1 sandboxes without work, 2 also new sandboxes, 3 also new requests.", func() float64 {
+		return float64(w.level.Load())
+	})
 }
 
 // problem is what /readyz says, "" while requests are admitted.

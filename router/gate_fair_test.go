@@ -345,8 +345,19 @@ func TestPace(t *testing.T) {
 	if d := p.wait(at(200), 9); d != 100*time.Millisecond {
 		t.Errorf("ten at 10 ms each: %v", d)
 	}
-	if d := p.wait(at(260), 9); d != 150*time.Millisecond {
-		t.Errorf("stalled for 50 ms more than usual: %v", d)
+	if d := p.wait(at(1040), 9); d < 400*time.Millisecond {
+		t.Errorf("nobody was admitted for 840 ms: %v", d)
+	}
+	for burst := 1; burst <= 20; burst++ { // ten at once, every 100 ms
+		for range 10 {
+			p.admitted(at(200 + 100*burst))
+		}
+	}
+	if d := p.wait(at(2250), 9); d < 90*time.Millisecond || d > 120*time.Millisecond {
+		t.Errorf("between bursts of ten: %v", d)
+	}
+	if p.took > 2*paceMemory {
+		t.Errorf("remembers %v", p.took)
 	}
 	if d := p.limit(at(499), 5*time.Second); d != 5*time.Second {
 		t.Errorf("a burst may wait %v", d)

@@ -159,7 +159,7 @@ func (g *guest) queue() error {
 		late = g.wakeAt(g.deadline)
 		defer g.alarm.Stop()
 	}
-	p, err := g.box.turns.line(g.quick()), error(nil)
+	p, err := g.box.turns.line(&g.version.queues, g.quick()), error(nil)
 	select {
 	case <-p.ready:
 		return nil
@@ -192,7 +192,7 @@ func (g *guest) yield() {
 	g.in.Unwatch()
 	g.in.Pause()
 	g.box.turns.give()
-	<-g.box.turns.line(g.quick()).ready // whoever runs yields in its turn
+	<-g.box.turns.line(&g.version.queues, g.quick()).ready // whoever runs yields in its turn
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)
 	}

@@ -62,7 +62,7 @@ func (v *Version) depart() {
 func (v *Version) queue(ctx context.Context, deadline time.Time) error {
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
-	p, err := v.box.turns.line(true), error(nil)
+	p, err := v.box.turns.line(&v.queues, true), error(nil)
 	select {
 	case <-p.ready:
 		return nil

@@ -71,14 +71,14 @@ func TestDesertedGuestIsStopped(t *testing.T) {
 
 // Whoever worked long waits for those who have not, but not for ever.
 func TestTurnsPreferTheQuick(t *testing.T) {
-	s := newTurns(1)
+	s, who := newTurns(1), new(queues)
 	if !s.try() || s.try() {
 		t.Fatal("there is one slot")
 	}
-	long, gone := s.line(false), s.line(true)
+	long, gone := s.line(who, false), s.line(who, true)
 	var quick []*place
 	for range 2 * quickInARow {
-		quick = append(quick, s.line(true))
+		quick = append(quick, s.line(who, true))
 	}
 	s.leave(gone)
 	for i := range 2*quickInARow + 1 {
@@ -99,8 +99,36 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 	if s.give(); s.taken() != 0 || s.waiting.Load() != 0 {
 		t.Errorf("%d slots are taken, %d wait", s.taken(), s.waiting.Load())
 	}
-	mine := s.line(true)
+	mine := s.line(who, true)
 	if s.leave(mine); s.taken() != 0 {
 		t.Error("the slot of a place that was left is lost")
+	}
+}
+
+// Versions take turns: one with a hundred guests that wait does not keep another's from the next slot but one.
+func TestTurnsAreFairBetweenVersions(t *testing.T) {
+	s, crowd, other := newTurns(1), new(queues), new(queues)
+	s.try()
+	var many []*place
+	for range 100 {
+		many = append(many, s.line(crowd, true))
+	}
+	one := s.line(other, true)
+	gone := s.line(other, true)
+	s.give()
+	<-many[0].ready
+	s.give()
+	select {
+	case <-one.ready:
+	default:
+		t.Fatal("the other version waits behind the crowd")
+	}
+	s.leave(gone)
+	for _, p := range many[1:] {
+		s.give()
+		<-p.ready
+	}
+	if s.give(); s.taken() != 0 || s.waiting.Load() != 0 || s.queues[0].Len() != 0 {
+		t.Errorf("left behind: %d taken, %d wait, %d queues", s.taken(), s.waiting.Load(), s.queues[0].Len())
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// turns hands out the slots that guests run in. Who waits gets one in the order in which they came, but those with little work
-// behind them (quick) before those with much, except that every few slots one goes to the latter: guests that work long share
-// what is left over and do not hold up the short ones, and nobody waits for ever.
+// turns hands out the slots that guests run in. Versions that wait take turns, and the guests of one get theirs in the order in
+// which they came: one version's rush delays its own. Those with little work behind them (quick) go before those with much, except
+// that every few slots one goes to the latter: guests that work long share what is left over and do not hold up the short ones, and
+// nobody waits for ever.
 type turns struct {
 	size    int
 	waiting atomic.Int32 // how many wait
 
 	mu     sync.Mutex // guards the fields below
 	free   int
-	queues [2]list.List // of chan struct{}: the quick ones, the others
+	queues [2]list.List // of *queue that are not empty, the next first: the quick ones, the others
 	quick  int          // how many slots in a row went to quick ones while others waited
 }
 
@@ -35,15 +36,25 @@ func (t *turns) try() bool {
 	return true
 }
 
-// place is a place in the queue. ready gets a value when the place has become a slot.
+// queues are where the guests of one version wait, the quick ones and the others; the lock of turns guards them. The zero value
+// is empty.
+type queues [2]queue
+
+type queue struct {
+	places list.List     // of *place, oldest first
+	class  int           // in which of turns.queues
+	at     *list.Element // there; nil while empty
+}
+
+// place is a place in a queue. ready gets a value when the place has become a slot.
 type place struct {
 	ready chan struct{}
-	queue *list.List
+	queue *queue
 	at    *list.Element // nil: the slot was given
 }
 
-// line takes a slot, or a place in the queue for one. The place must be left by leave or have its ready received.
-func (t *turns) line(quick bool) *place {
+// line takes a slot, or a place in one of the queues of who asks. The place must be left by leave or have its ready received.
+func (t *turns) line(who *queues, quick bool) *place {
 	p := &place{ready: make(chan struct{}, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,13 +63,29 @@ func (t *turns) line(quick bool) *place {
 		p.ready <- struct{}{}
 		return p
 	}
-	p.queue = &t.queues[1]
+	class := 1
 	if quick {
-		p.queue = &t.queues[0]
+		class = 0
 	}
-	p.at = p.queue.PushBack(p)
+	p.queue = &who[class]
+	p.at = p.queue.places.PushBack(p)
+	if p.queue.at == nil {
+		p.queue.class, p.queue.at = class, t.queues[class].PushBack(p.queue)
+	}
 	t.waiting.Add(1)
 	return p
+}
+
+// removeLocked takes a place out of its queue, and the queue out of line if that was all of it.
+func (t *turns) removeLocked(p *place) {
+	q := p.queue
+	q.places.Remove(p.at)
+	p.at = nil
+	if q.places.Len() == 0 {
+		t.queues[q.class].Remove(q.at)
+		q.at = nil
+	}
+	t.waiting.Add(-1)
 }
 
 // leave gives up a place, or the slot that it has become.
@@ -69,9 +96,7 @@ func (t *turns) leave(p *place) {
 		t.passLocked()
 		return
 	}
-	p.queue.Remove(p.at)
-	p.at = nil
-	t.waiting.Add(-1)
+	t.removeLocked(p)
 }
 
 // give gives a slot back.
@@ -94,9 +119,10 @@ func (t *turns) passLocked() {
 	case others.Len() > 0:
 		t.quick++
 	}
-	p := from.Remove(from.Front()).(*place)
-	p.at = nil
-	t.waiting.Add(-1)
+	q := from.Front().Value.(*queue)
+	from.MoveToBack(q.at)
+	p := q.places.Front().Value.(*place)
+	t.removeLocked(p)
 	p.ready <- struct{}{}
 }
 

@@ -27,6 +27,8 @@ type Version struct {
 	counts  *workerMetrics    // of its worker
 	silent  bool              // logs nothing (Inspect)
 
+	queues queues // for a slot; the lock of the box's turns guards them
+
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
 

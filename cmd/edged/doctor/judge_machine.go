@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"edged/node"
 	"edged/node/machine"
 )
 
@@ -90,9 +91,8 @@ func clock(f Facts) []Finding {
 	return []Finding{fine("clock", "kept right, at most %v off", c.MaxError.Round(time.Millisecond))}
 }
 
-// What a node opens: the front's connections (router), and some thousand files of stores, images and fetches.
+// What a node opens besides connections: some thousand files of stores, images and fetches.
 const (
-	connections = 32_768
 	otherFiles  = 4_096
 	leastMemory = 512 << 20
 	leastTasks  = 256
@@ -106,9 +106,9 @@ func limits(f Facts) []Finding {
 	case l.Files != 0 && l.Files < otherFiles:
 		out = append(out, Finding{"limits.files", Danger, fmt.Sprintf("%d open files are allowed", l.Files),
 			"under load the node accepts no connections and opens no store files", "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
-	case l.Files != 0 && l.Files < connections+otherFiles:
+	case l.Files != 0 && node.DefaultConns(int(min(l.Files, 1<<30))) < node.MostConns:
 		out = append(out, Finding{"limits.files", Note, fmt.Sprintf("%d open files are allowed", l.Files),
-			fmt.Sprintf("about %d clients can be connected, not %d", l.Files-otherFiles/2, connections), "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
+			fmt.Sprintf("%d clients can be connected, not %d", node.DefaultConns(int(l.Files)), node.MostConns), "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
 	default:
 		out = append(out, fine("limits.files", "%d open files are allowed", l.Files))
 	}

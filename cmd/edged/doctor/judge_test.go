@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 		{"clock off", func(f *Facts) { f.Clock.MaxError = 3 * time.Second }, "clock", Danger, "3s off"},
 		{"clock unknown", func(f *Facts) { f.Clock.Err = syscall.EPERM }, "clock", Note, "does not say"},
 		{"few files", func(f *Facts) { f.Limits.Files = 1024 }, "limits.files", Danger, "65536"},
-		{"not all connections", func(f *Facts) { f.Limits.Files = 20_000 }, "limits.files", Note, "about 17952"},
+		{"not all connections", func(f *Facts) { f.Limits.Files = 20_000 }, "limits.files", Note, "15000 clients"},
 		{"small cgroup", func(f *Facts) { f.Limits.Cgroup, f.Options.Inflight = 4<<30, 100 }, "limits.memory", Danger, "--max-inflight 24"},
 		{"many cores, little memory", func(f *Facts) { f.Limits.Cgroup, f.Cores = 600<<20, 64 }, "limits.memory", Danger, "--max-inflight 3"},
 		{"tiny machine", func(f *Facts) { f.Limits.Memory = 256 << 20 }, "limits.memory", Danger, "512 MiB"},
