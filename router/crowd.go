@@ -3,8 +3,10 @@ package router
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -114,9 +116,12 @@ func (w *crowd) each(do func(*conn)) {
 	}
 }
 
-// crowded is what a client over the bound is told, before anything was read of it.
-const crowded = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n" +
-	"Edged-Error: overloaded\r\nRetry-After: 2\r\nContent-Length: 11\r\nConnection: close\r\n\r\noverloaded\n"
+// What a client over the bound is told, before anything was read of it. Between the two are the seconds to stay away.
+const (
+	crowdedHead = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n" +
+		"Edged-Error: overloaded\r\nRetry-After: "
+	crowdedTail = "\r\nContent-Length: 11\r\nConnection: close\r\n\r\noverloaded\n"
+)
 
 // refuseConn turns a connection away at next to no cost: over TLS it is only closed. What the client has sent already is
 // read, else closing would reset the connection and the answer might not be read.
@@ -128,7 +133,7 @@ func refuseConn(nc net.Conn, secure bool) {
 	if err := nc.SetDeadline(time.Now().Add(5 * time.Millisecond)); err != nil { // a new socket takes so little at once
 		return
 	}
-	if _, err := nc.Write([]byte(crowded)); err != nil {
+	if _, err := nc.Write([]byte(crowdedHead + strconv.Itoa(1+rand.IntN(4)) + crowdedTail)); err != nil {
 		return
 	}
 	if tcp, ok := nc.(*net.TCPConn); ok {
