@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 test262-edits sqllogictest sim test-net test-ops edged-s3 test-s3 clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers soak wpt test262 test262-edits sqllogictest sim test-net test-ops edged-s3 test-s3 clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -81,6 +81,10 @@ examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/p
 
 bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about nine minutes on a quiet machine; needs wrk
 	@go run ./bench
+
+soaktime ?= 5m
+soak: build ## ten times more requests than a node can serve, for soaktime=5m, on a quiet machine
+	@go run ./bench -only soak -soak $(soaktime)
 
 # Each peer that is missing is named and left out.
 bench-peers: build ## beside workerd, node, nginx and NATS JetStream, in about three minutes; needs wrk, and npm, node, nginx for theirs

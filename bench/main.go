@@ -13,6 +13,8 @@
 //	memory.go      bytes per idle worker and per live sandbox
 //	density.go     10,000 workers on one node
 //	neighbours.go  a good tenant beside a hostile one
+//	soak.go        ten times more than a node can serve
+//	barrage.go     requests on a schedule, whatever their answers
 //	control.go     creates, one change, lists and a restart among many Resources
 //	cpu.go         JavaScript kernels beside node
 //	unedited.go    the same beside the engine without our edits
@@ -46,6 +48,7 @@ type config struct {
 
 	resources int
 	density   int
+	soak      time.Duration
 	peers     bool
 }
 
@@ -83,6 +86,7 @@ func main() {
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
+	flag.DurationVar(&cfg.soak, "soak", 5*time.Minute, "how long the soak part overloads the node")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.Parse()
 	if *serve != "" {
@@ -98,7 +102,7 @@ func main() {
 }
 
 // long are the parts that run only when they are named: a run without names has to end within ten minutes.
-var long = []string{"density", "databases"}
+var long = []string{"density", "databases", "soak"}
 
 // part is one of the measurements.
 type part struct {
@@ -108,7 +112,7 @@ type part struct {
 
 func run(ctx context.Context, cfg config) error {
 	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
-		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
+		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"soak", benchSoak}, {"control", benchControl},
 		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}, {"engine", benchEngine}}
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}

@@ -13,6 +13,9 @@
 //	restore_store.go  what a room keeps, put back from a backup
 //	restore.go    the data directory of an empty node, made of a backup
 //	metrics.go    what is counted of the node as a whole
+//	admission.go  Admission: what bounds invocations and clients; tenants
+//	pressure.go   memoryWatch: what is given up when memory is short
+//	machine/      what the kernel says of memory and limits
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority; peer/: the door to the other members
 //

@@ -37,6 +37,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	reg := newRegistry("v0.0.0")
 	(&Node{registry: reg, ready: newReadiness(), space: disk.NewSpace(disk.SpaceOptions{Dir: t.TempDir()})}).showState()
+	new(memoryWatch).show(reg)
 	router.NewMetrics(reg)
 	sandbox.NewMetrics(reg)
 	control.NewMetrics(reg)

@@ -25,6 +25,7 @@ import (
 	"edged/internal/fault"
 	"edged/internal/life"
 	"edged/node/certs"
+	"edged/node/machine"
 	"edged/router"
 	"edged/sandbox"
 	"edged/sandbox/outbound"
@@ -56,6 +57,7 @@ type Node struct {
 	fleet     *fleet // nil on a node that runs alone
 	cron      *cron.Scheduler
 	router    *router.Router
+	memory    memoryWatch
 	versions  *versions
 	consumers consumers
 	id        string
@@ -75,6 +77,10 @@ func New(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
 	n.feeds = feed.NewMetrics(n.registry)
+	n.memory.show(n.registry)
+	n.memory.read, n.memory.log = machine.System{}.Memory, n.log
+	n.memory.shed, n.memory.tight = func() int { return n.box.Shed() }, func(on bool) { n.box.SetTight(on) }
+	n.memory.shut = func(on bool) { n.router.SetShut(on) }
 	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
@@ -207,7 +213,14 @@ func (n *Node) openRouter() (err error) {
 		Diagnostics:         diagnostics,
 		MaxRequestBodyBytes: n.opt.MaxRequestBody,
 		MaxInflight:         n.opt.MaxInflight,
+		MaxWorkerInflight:   n.opt.MaxWorkerInflight,
+		MaxTenantInflight:   n.opt.MaxTenantInflight,
 		MaxQueue:            n.opt.MaxQueue,
+		MaxStreams:          n.opt.MaxStreams,
+		QueueTimeout:        n.opt.QueueTimeout,
+		MaxConns:            n.opt.MaxConns,
+		MinClientRate:       n.opt.MinClientRate,
+		MaxClientConns:      n.opt.MaxClientConns,
 		DrainTimeout:        n.opt.DrainTimeout,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
@@ -285,6 +298,7 @@ func (n *Node) Run(ctx context.Context) error {
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
+	parts.Push(life.Part{Name: "memory watch", Run: n.memory.run})
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
 	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
 	parts.Push(life.Part{Name: "objects", Run: n.stores.objects.Run, Close: n.stores.objects.Close})
@@ -381,6 +395,9 @@ func (n *Node) problems() map[string]string {
 	out := map[string]string{}
 	if err := n.space.Check(); err != nil {
 		out["disk"] = fault.Detail(err)
+	}
+	if why := n.memory.problem(); why != "" {
+		out["memory"] = why
 	}
 	n.fleetProblems(out)
 	return out

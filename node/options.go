@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"edged/control"
 	"edged/control/artifact"
 	"edged/internal/fault"
+	"edged/node/machine"
 )
 
 // Options is every setting of `edged run` (node-surface §2). New copies it, fills the defaults and reports all faults at once.
@@ -50,6 +49,7 @@ type Options struct {
 	Cores          int           // guests that run at once, 0 means as many as Go code has threads; fewer leave threads for all else
 	MaxInflight    int           // 0 means from cores and memory
 	MaxQueue       int           // 0 means from MaxInflight
+	Admission                    // what else bounds invocations and clients
 	MaxRequestBody int64         // 0 means 100 MiB
 
 	TLSDir string // certificates of the operator's for routed names, read again when they change; "" means none
@@ -145,6 +145,7 @@ func (o Options) withDefaults() (Options, error) {
 	duration("max-wall-events", &o.MaxWallEvents, 15*time.Minute)
 	duration("drain-timeout", &o.DrainTimeout, 25*time.Second)
 	o.sizeDefaults(bad)
+	o.Admission.defaults(o.MaxInflight, bad)
 	switch o.Isolation {
 	case "":
 		o.Isolation = "request"
@@ -223,7 +224,7 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 		o.Cores = runtime.GOMAXPROCS(0)
 	}
 	if o.MaxInflight == 0 {
-		o.MaxInflight = defaultInflight(o.Cores, totalMemory(), o.MaxMemory)
+		o.MaxInflight = defaultInflight(o.Cores, machine.System{}.Limits(0).Usable(), o.MaxMemory)
 	}
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 16 * o.MaxInflight
@@ -236,23 +237,14 @@ func (o *Options) sizeDefaults(bad func(string, ...any)) {
 	}
 }
 
-// defaultInflight is 64 invocations per core, most of which wait for something, but no more than fit into the machine's
-// memory if each took all that a sandbox may; at least one per core.
+// defaultInflight is 64 invocations per core, most of which wait for something, but no more than fit into the
+// memory of the machine and its control group if each took all that a sandbox may; at least one per core.
 func defaultInflight(cores int, memory, sandbox int64) int {
 	n := 64 * cores
 	if memory > 0 && sandbox > 0 {
 		n = int(min(int64(n), memory/sandbox))
 	}
 	return max(n, cores)
-}
-
-// totalMemory is the machine's, in bytes; 0 if it cannot be told.
-func totalMemory() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Totalram) * int64(info.Unit)
 }
 
 type namedAddr struct{ name, addr string }

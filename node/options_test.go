@@ -54,3 +54,46 @@ func TestDefaultZones(t *testing.T) {
 		t.Errorf("named: %v", z)
 	}
 }
+
+// Some places are kept for other workers and tenants, and some files for the stores.
+func TestAdmissionDefaults(t *testing.T) {
+	for inflight, want := range map[int][2]int{1: {1, 1}, 2: {2, 2}, 8: {6, 7}, 128: {96, 112}} {
+		var a Admission
+		a.defaults(inflight, t.Errorf)
+		if got := [2]int{a.MaxWorkerInflight, a.MaxTenantInflight}; got != want || a.MaxStreams != 4*inflight || a.MaxConns < leastConns {
+			t.Errorf("%d places: %+v, want %v", inflight, a, want)
+		}
+	}
+	for files, want := range map[int]int{0: MostConns, 64: leastConns, 1024: 512, 4096: 3072, 20_000: 15_000, 1 << 20: MostConns} {
+		if got := DefaultConns(files); got != want {
+			t.Errorf("%d files: %d connections, want %d", files, got, want)
+		}
+	}
+	o := good()
+	o.Admission = Admission{MaxConns: -1, QueueTimeout: -1, MinClientRate: -1}
+	_, err := o.withDefaults()
+	for _, want := range []string{"--max-connections", "--queue-timeout", "--min-client-rate"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("faults lack %s: %v", want, err)
+		}
+	}
+}
+
+// What a tenant's workers hold counts together for as long as it has any, and a new picture does not forget it.
+func TestTenantsShareAParty(t *testing.T) {
+	s := tenants{}
+	a, b, other := s.join("acme"), s.join("acme"), s.join("other")
+	if a.Tenant == nil || a.Tenant != b.Tenant || a.Tenant == other.Tenant {
+		t.Error("workers of a tenant have not one party")
+	}
+	s.leave("acme")
+	if c := s.join("acme"); c.Tenant != a.Tenant {
+		t.Error("the party went with one of its workers")
+	}
+	s.leave("acme")
+	s.leave("acme")
+	s.leave("nobody")
+	if len(s) != 1 {
+		t.Errorf("%d tenants are kept", len(s))
+	}
+}

@@ -15,6 +15,7 @@ type serving struct {
 	plan    *plan.Plan
 	table   *table.Table
 	workers map[string]*table.Worker       // as they stand in the table, by UID
+	tenants tenants                        // of those workers
 	hosts   map[string]map[string]struct{} // names of a worker
 	weighed map[string]string              // version to the worker whose active deployment weights it
 	failed  map[string]struct{}            // weighted versions that could not be opened
@@ -31,7 +32,7 @@ func emptyTable() *table.Table {
 }
 
 func newServing() serving {
-	return serving{plan: plan.New(), table: emptyTable(), workers: map[string]*table.Worker{}, hosts: map[string]map[string]struct{}{},
+	return serving{plan: plan.New(), table: emptyTable(), workers: map[string]*table.Worker{}, tenants: tenants{}, hosts: map[string]map[string]struct{}{},
 		weighed: map[string]string{}, failed: map[string]struct{}{}}
 }
 
@@ -126,7 +127,10 @@ func (s *serving) take(d *plan.Delta) {
 	}
 	for _, uid := range d.Workers.Gone {
 		unweigh(uid)
-		delete(s.workers, uid)
+		if old := s.plan.Workers[uid]; old != nil && s.workers[uid] != nil {
+			s.tenants.leave(old.Tenant)
+			delete(s.workers, uid)
+		}
 	}
 	for _, w := range d.Workers.Put {
 		unweigh(w.UID)
@@ -247,6 +251,11 @@ func (s *serving) rebuild(d *plan.Delta, opened []string, route func(uid string)
 			continue // gone
 		}
 		tw := &table.Worker{UID: uid}
+		if old := s.workers[uid]; old != nil {
+			tw.Party = old.Party
+		} else {
+			tw.Party = s.tenants.join(w.Tenant)
+		}
 		for _, share := range w.Weights {
 			version, ok := route(share.Version)
 			if !ok {

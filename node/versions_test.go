@@ -83,9 +83,14 @@ func TestApplyBuildsTheTable(t *testing.T) {
 	if v.loaded["v3"] != nil || v.loaded["v1"] == nil {
 		t.Errorf("loaded are %v: only what an active deployment weights is opened", v.loaded)
 	}
+	before := now().Match([]byte("b.test")).Party
 	v.apply(&plan.Delta{Workers: plan.Changes[plan.Worker]{Put: []*plan.Worker{worker("w1", "v3", 10000)}}})
-	if w := now().Match([]byte("b.test")); w.Pick(0).UID != "v3" {
+	w := now().Match([]byte("b.test"))
+	if w.Pick(0).UID != "v3" {
 		t.Errorf("after other weights b.test leads to %+v", w)
+	}
+	if w.Party != before || w.Party.Tenant == nil || w.Party == now().Match([]byte("idle.test")).Party {
+		t.Error("what a worker holds is not counted as its own over a change of weights")
 	}
 	if v.loaded["v1"] != nil || v.loaded["v3"] == nil {
 		t.Errorf("loaded are %v: what was dropped is retired", v.loaded)

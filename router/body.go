@@ -29,7 +29,8 @@ type body struct {
 	mu     sync.Mutex // held by a reader, also while it waits; guards c.in and the fields below
 	frames h1.Chunked
 	total  int64
-	err    error // where the framing stands: io.EOF at the end, another error where it broke
+	waited time.Duration // for the client, in all
+	err    error         // where the framing stands: io.EOF at the end, another error where it broke
 }
 
 // newBody makes c.body from c.head.
@@ -58,10 +59,13 @@ func (b *body) Read(p []byte) (int, error) {
 			return n, err
 		}
 		b.sendContinue()
-		if !b.c.readUntil(time.Now(), b.c.r.opt.BodyTimeout) {
+		began := time.Now()
+		if !b.c.readUntil(began, b.c.r.opt.patience(b.c.r.opt.BodyTimeout, b.total, b.waited)) {
 			return 0, event.ErrBodyAborted
 		}
-		if n, err := b.receiveLocked(p); n > 0 || err != nil {
+		n, err := b.receiveLocked(p)
+		b.waited += time.Since(began)
+		if n > 0 || err != nil {
 			return n, err
 		}
 	}
@@ -159,6 +163,7 @@ func (b *body) receiveLocked(p []byte) (n int, err error) {
 	}
 	if !b.closed() { // else the read was interrupted, and the framing is as good as before
 		b.err = event.ErrBodyAborted
+		c.noteSlow(err)
 	}
 	return 0, event.ErrBodyAborted
 }

@@ -44,6 +44,9 @@ type conn struct {
 	raw  syscall.RawConn // of tcp; nil with it
 	tls  *tls.Conn       // nil on the plain listener
 
+	source  netip.Addr // whose share of the connections it counts in; the zero value is nobody's. The crowd's
+	leaving bool       // told to go to make room. The crowd's
+
 	secure    bool
 	trusted   bool // the peer's forwarding fields are believed
 	diagnosed bool // the peer sees diagnostics
@@ -58,6 +61,8 @@ type conn struct {
 
 	dmu    sync.Mutex // guards the fields below and the read deadline; never held while waiting
 	phase  phase
+	since  time.Time // since when it is idle
+	last   bool      // it is not to wait for another request
 	readBy time.Time // read deadline in force, zero if unknown
 	body   *body     // of the request at work, nil if it has none; only the loop changes it
 	deaf   bool      // the body was closed: reads must end
@@ -69,6 +74,9 @@ type conn struct {
 	pos, filled int
 	out         []byte
 	writeBy     time.Time
+	paced       bool                  // the client has to keep up a rate with this response; the next two count since then
+	pacedSent   int64                 // bytes
+	pacedWait   time.Duration         // in writes
 	readNow     func(fd uintptr) bool // made once, see tryFill
 	readNowN    int
 
@@ -84,12 +92,15 @@ type conn struct {
 	req     event.Request
 	res     event.Response
 	version *table.Version
-	keep    bool // the connection may serve another request
-	broken  bool // nothing can be written any more
+	party   *table.Party // who holds the place of the request at work
+	// detached says that a long stream has given that place back; written by the timer of outlast, before it returns.
+	detached bool
+	keep     bool // the connection may serve another request
+	broken   bool // nothing can be written any more
 }
 
 func newConn(r *Router, nc net.Conn) *conn {
-	c := &conn{r: r, bare: nc, nc: nc, in: make([]byte, firstBuffer), out: make([]byte, 0, firstBuffer)}
+	c := &conn{r: r, bare: nc, nc: nc}
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		if raw, err := tcp.SyscallConn(); err == nil {
 			c.tcp, c.raw = tcp, raw
@@ -100,7 +111,6 @@ func newConn(r *Router, nc net.Conn) *conn {
 
 // loop serves requests until the connection is not to be used again.
 func (c *conn) loop() {
-	c.now = time.Now()
 	for c.readHead() && c.exchange() {
 	}
 }
@@ -117,14 +127,25 @@ func (c *conn) end() {
 // abort closes the connection under whatever uses it. Any goroutine.
 func (c *conn) abort() { _ = c.bare.Close() }
 
-// closeIfIdle ends a wait for the next request. Any goroutine; the router is draining.
-func (c *conn) closeIfIdle() {
+// closeIfIdle ends a wait for the next request; false if the connection does not wait. Any goroutine; the router is
+// draining, or needs the place. A request that came at the same moment is the last.
+func (c *conn) closeIfIdle() bool {
 	c.dmu.Lock()
 	defer c.dmu.Unlock()
-	if c.phase == idle {
-		c.readBy = time.Time{}
-		_ = c.nc.SetReadDeadline(past)
+	if c.phase != idle {
+		return false
 	}
+	c.last = true
+	c.readBy = time.Time{}
+	_ = c.nc.SetReadDeadline(past)
+	return true
+}
+
+// idleSince tells since when the connection waits for a request. Any goroutine.
+func (c *conn) idleSince() (at time.Time, waits bool) {
+	c.dmu.Lock()
+	defer c.dmu.Unlock()
+	return c.since, c.phase == idle
 }
 
 // enter moves the connection to a phase other than idle.
@@ -139,10 +160,10 @@ func (c *conn) enter(p phase) {
 func (c *conn) enterIdle() bool {
 	c.dmu.Lock()
 	defer c.dmu.Unlock()
-	if c.r.draining.Load() {
+	if c.r.draining.Load() || c.last {
 		return false
 	}
-	c.phase = idle
+	c.phase, c.since = idle, c.now
 	c.readUntilLocked(c.now, c.r.opt.IdleTimeout)
 	return true
 }
@@ -201,10 +222,11 @@ func (c *conn) makeRoom(limit int) {
 func (c *conn) write(p []byte) bool {
 	for len(p) > 0 && !c.broken {
 		piece := p[:min(len(p), maxPiece)]
-		c.writeSoon()
+		began := c.writeSoon()
 		n, err := c.nc.Write(piece)
-		c.r.opt.Metrics.sent.Add(float64(n))
+		c.wrote(began, int64(n))
 		if err != nil {
+			c.noteSlow(err)
 			c.breaks()
 		}
 		p = p[n:]
@@ -212,12 +234,36 @@ func (c *conn) write(p []byte) bool {
 	return !c.broken
 }
 
-func (c *conn) writeSoon() {
+// writeSoon makes a write that waits too long for the client fail, and returns the time.
+func (c *conn) writeSoon() (now time.Time) {
 	d := c.r.opt.WriteTimeout
-	now := time.Now()
-	if left := c.writeBy.Sub(now); left < d-d/8 {
+	now = time.Now()
+	if c.paced {
+		d = c.r.opt.patience(d, c.pacedSent, c.pacedWait)
+	}
+	if left := c.writeBy.Sub(now); left > d || left < d-d/8 {
 		c.writeBy = now.Add(d)
 		_ = c.nc.SetWriteDeadline(c.writeBy) // as in readUntil
+	}
+	return now
+}
+
+// wrote counts what was written since.
+func (c *conn) wrote(began time.Time, n int64) {
+	c.r.opt.Metrics.sent.Add(float64(n))
+	if c.paced {
+		c.pacedSent += n
+		c.pacedWait += time.Since(began)
+	}
+}
+
+// pace holds the rest of the response to the least rate.
+func (c *conn) pace() { c.paced, c.pacedSent, c.pacedWait = true, 0, 0 }
+
+// noteSlow counts a client that was waited for too long.
+func (c *conn) noteSlow(err error) {
+	if isTimeout(err) {
+		c.r.opt.Metrics.clientsSlow.Inc()
 	}
 }
 

@@ -16,6 +16,9 @@
 //	stream.go    streamed bodies and files
 //	refusal.go   the table of host-made errors
 //	gate.go      gate: bounded and fair admission
+//	gate_queue.go lines: who waits for it, by worker and tenant
+//	pace.go      pace: how long one would wait (pure)
+//	crowd.go     crowd: how many connections, and who makes room; failures to accept
 //	watch_*.go   watcher: sees clients leave
 //	metrics.go   Metrics
 //

@@ -42,7 +42,7 @@ func (c *conn) exchange() (again bool) {
 // begin makes the connection ready for a response and the request ready for a handler.
 func (c *conn) begin() {
 	c.version = nil
-	c.keep, c.responding = c.head.KeepAlive, false
+	c.keep, c.responding, c.paced = c.head.KeepAlive, false, false
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields}
 	c.res.Reset()
 	if c.head.Length != 0 {
@@ -134,7 +134,8 @@ func (c *conn) asset() (a *table.Asset) {
 // invoke runs the worker under an admission and sends what it answers.
 func (c *conn) invoke(worker *table.Worker) *refusal {
 	m := c.r.opt.Metrics
-	if err := c.r.gate.enter(c.ctx, worker.UID); err != nil {
+	c.party, c.detached = worker.Party, false
+	if err := c.r.gate.enter(c.ctx, c.party); err != nil {
 		if c.ctx.Err() != nil {
 			c.breaks()
 			return nil
@@ -142,10 +143,7 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 		return refOverloaded
 	}
 	m.inflight.Inc()
-	defer func() {
-		m.inflight.Dec()
-		c.r.gate.leave()
-	}()
+	defer c.leaveGate()
 	if err := c.call(); err != nil {
 		c.closeStream()
 		if c.ctx.Err() != nil {
@@ -161,6 +159,15 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 		}
 	}
 	return c.respond()
+}
+
+func (c *conn) leaveGate() {
+	c.r.opt.Metrics.inflight.Dec()
+	if c.detached {
+		c.r.gate.endStream(c.party)
+	} else {
+		c.r.gate.leave(c.party)
+	}
 }
 
 // call is the boundary at which a bug in the code behind us costs one request and not the node.

@@ -16,43 +16,35 @@ import (
 // accept takes connections until the listener is closed. stop ends waiting between failures; base is what connections
 // live on.
 func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool, serving *sync.WaitGroup) error {
-	const maxPause = time.Second
-	pause := time.Duration(0)
+	var failures acceptFailures
 	for {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
-			pause = 0
-			serving.Go(func() { r.serve(base, nc, secure) })
+			failures.pause = 0
+			if c := newConn(r, nc); r.crowd.enlist(c, time.Now()) {
+				serving.Go(func() { r.serve(base, c, secure) })
+			} else {
+				r.opt.Metrics.connsOver.Inc()
+				refuseConn(nc, secure)
+			}
 			continue
 		case r.draining.Load() || stop.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept: %w", err)
 		}
-		// Out of file descriptors, most likely: it passes when connections end.
-		pause = min(max(2*pause, 5*time.Millisecond), maxPause)
-		r.opt.Log.Warn("accept failed", "err", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-stop.Done():
-			timer.Stop()
+		if !failures.failed(stop, r, err) { // out of descriptors, most likely: it passes when connections end
 			return nil
 		}
 	}
 }
 
-// serve owns one accepted connection to its end.
-func (r *Router) serve(base context.Context, nc net.Conn, secure bool) {
-	c := newConn(r, nc)
+// serve owns one accepted connection, which was enlisted, to its end.
+func (r *Router) serve(base context.Context, c *conn, secure bool) {
 	m := r.opt.Metrics
-	if !r.enlist(c) {
-		m.connsOver.Inc()
-		_ = nc.Close()
-		return
-	}
-	defer r.delist(c)
+	defer r.crowd.delist(c)
+	c.now, c.in, c.out = time.Now(), make([]byte, firstBuffer), make([]byte, 0, firstBuffer)
 	m.connsTotal.Inc()
 	m.conns.Inc()
 	defer m.conns.Dec()

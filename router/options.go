@@ -28,17 +28,25 @@ type Options struct {
 	MaxFields           int   // header fields of a request; 0 means 128, more is 431
 	MaxFieldBytes       int   // header lines of a request; 0 means 32 KiB, more is 431
 	MaxRequestBodyBytes int64 // 0 means 100 MiB
-	MaxConns            int   // open connections; 0 means 32768, more are closed at once
+	MaxConns            int   // open connections; 0 means 32768. One that waits for a request makes room for another
+	MaxClientConns      int   // of one address that is no trusted proxy; 0 means MaxConns
 
-	MaxInflight  int           // invocations at work; 0 means 512
-	MaxQueue     int           // invocations waiting; 0 means 1024
-	QueueTimeout time.Duration // how long one waits before 503; 0 means 10 s
+	MaxInflight       int           // invocations at work; 0 means 512
+	MaxWorkerInflight int           // of one worker; it may have the same share of MaxQueue and MaxStreams; 0 means MaxInflight
+	MaxTenantInflight int           // of one tenant's workers, likewise
+	MaxQueue          int           // invocations waiting; 0 means 1024
+	MaxStreams        int           // responses that stream for longer than a second and hold no place; 0 means 4 * MaxInflight
+	QueueTimeout      time.Duration // how long one waits before 503, at most; 0 means 5 s
 
 	HeadTimeout  time.Duration // from a head's first byte (and a TLS handshake's start) to its end; 0 means 10 s
 	IdleTimeout  time.Duration // between requests, and before the first; 0 means 60 s
 	BodyTimeout  time.Duration // between two pieces of a request body that is waited for; 0 means 60 s
 	WriteTimeout time.Duration // for each piece (at most 64 KiB) of a response; 0 means 30 s
-	DrainTimeout time.Duration // for running requests after Run's context is done; 0 means 25 s
+	// MinClientRate is what a client has to send of a body that is waited for, and to take of a response that streams or is
+	// large, in bytes per second, once it has been waited for BodyTimeout or WriteTimeout in all; 0 means 240. Time in
+	// which the worker is not ready does not count.
+	MinClientRate int
+	DrainTimeout  time.Duration // for running requests after Run's context is done; 0 means 25 s
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void
@@ -58,13 +66,18 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.MaxFieldBytes, 32<<10)
 	fill(&o.MaxRequestBodyBytes, 100<<20)
 	fill(&o.MaxConns, 32768)
+	fill(&o.MaxClientConns, o.MaxConns)
 	fill(&o.MaxInflight, 512)
 	fill(&o.MaxQueue, 1024)
-	fill(&o.QueueTimeout, 10*time.Second)
+	fill(&o.MaxWorkerInflight, o.MaxInflight)
+	fill(&o.MaxTenantInflight, o.MaxInflight)
+	fill(&o.MaxStreams, 4*o.MaxInflight)
+	fill(&o.QueueTimeout, 5*time.Second)
 	fill(&o.HeadTimeout, 10*time.Second)
 	fill(&o.IdleTimeout, 60*time.Second)
 	fill(&o.BodyTimeout, 60*time.Second)
 	fill(&o.WriteTimeout, 30*time.Second)
+	fill(&o.MinClientRate, 240)
 	fill(&o.DrainTimeout, 25*time.Second)
 	if o.Diagnostics == nil {
 		o.Diagnostics = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -85,8 +98,9 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"MaxTargetBytes", int64(o.MaxTargetBytes)}, {"MaxFields", int64(o.MaxFields)},
 		{"MaxFieldBytes", int64(o.MaxFieldBytes)}, {"MaxRequestBodyBytes", o.MaxRequestBodyBytes},
-		{"MaxConns", int64(o.MaxConns)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
-		{"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
+		{"MaxConns", int64(o.MaxConns)}, {"MaxClientConns", int64(o.MaxClientConns)}, {"MaxInflight", int64(o.MaxInflight)}, {"MaxQueue", int64(o.MaxQueue)},
+		{"MaxWorkerInflight", int64(o.MaxWorkerInflight)}, {"MaxTenantInflight", int64(o.MaxTenantInflight)}, {"MaxStreams", int64(o.MaxStreams)},
+		{"MinClientRate", int64(o.MinClientRate)}, {"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
 		{"IdleTimeout", int64(o.IdleTimeout)}, {"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTimeout", int64(o.DrainTimeout)},
 	} {
@@ -95,6 +109,13 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	return o, errors.Join(faults...)
+}
+
+// patience is how long a client may be waited for now that has moved so many bytes and was waited for so long: never more
+// than timeout, and that only for one that keeps up MinClientRate. It is positive.
+func (o *Options) patience(timeout time.Duration, moved int64, waited time.Duration) time.Duration {
+	earned := time.Duration(moved/int64(o.MinClientRate)) * time.Second
+	return max(time.Millisecond, min(timeout, timeout+earned-waited))
 }
 
 func (o *Options) headLimits() h1.Limits {

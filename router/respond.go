@@ -1,6 +1,8 @@
 package router
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"edged/router/h1"
@@ -23,7 +25,7 @@ func (c *conn) respondHosted(r *refusal) {
 	dst = h1.AppendField(dst, "Cache-Control", "no-store")
 	dst = h1.AppendField(dst, "Edged-Error", r.code)
 	if r.retryAfter {
-		dst = h1.AppendField(dst, "Retry-After", "1")
+		dst = h1.AppendField(dst, "Retry-After", strconv.Itoa(c.retryAfter(r)))
 	}
 	if c.version != nil && c.diagnosed {
 		dst = h1.AppendField(dst, "Edged-Version", c.version.UID)
@@ -36,6 +38,14 @@ func (c *conn) respondHosted(r *refusal) {
 	}
 	c.out = dst
 	c.write(dst)
+}
+
+// retryAfter is what a client is told that is refused for now, in seconds.
+func (c *conn) retryAfter(r *refusal) int {
+	if r == refOverloaded && c.party != nil {
+		return c.r.gate.retryAfter(c.party)
+	}
+	return 1 + rand.IntN(2)
 }
 
 // respond sends what the worker answered. A response that is not sound is a worker error; nothing was sent then.
@@ -108,6 +118,7 @@ func (c *conn) respondWhole(dst []byte, bare bool, fields h1.Fields) {
 		c.out = append(c.out, res.Body...)
 		c.write(c.out)
 	case c.write(c.out):
+		c.pace()
 		c.write(res.Body)
 	}
 }

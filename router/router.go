@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,9 +31,7 @@ type Router struct {
 	draining atomic.Bool
 
 	watch *watcher // made by Run before it accepts
-
-	mu    sync.Mutex // guards conns
-	conns map[*conn]struct{}
+	crowd crowd    // the open connections
 }
 
 // New checks the options and makes a Router that serves nothing yet: before the first Publish every host is unknown. It
@@ -42,8 +41,9 @@ func New(opt Options) (*Router, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "router.New", err)
 	}
-	r := &Router{opt: opt, conns: make(map[*conn]struct{})}
-	r.gate = gate{max: int64(opt.MaxInflight), maxWait: opt.MaxQueue, timeout: opt.QueueTimeout, metrics: opt.Metrics}
+	r := &Router{opt: opt, crowd: crowd{max: opt.MaxConns, perClient: opt.MaxClientConns, trusted: opt.TrustedProxies,
+		conns: make(map[*conn]struct{}), clients: make(map[netip.Addr]int)}}
+	r.gate = gate{gateLimits: opt.gateLimits(), metrics: opt.Metrics}
 	r.tls = &tls.Config{
 		GetCertificate: opt.GetCertificate,
 		MinVersion:     tls.VersionTLS12,
@@ -60,6 +60,10 @@ func New(opt Options) (*Router, error) {
 // Publish makes t the picture that requests accepted from now on see. Requests at work keep the version they were given
 // (worker-deployment §3).
 func (r *Router) Publish(t *table.Table) { r.table.Store(t) }
+
+// SetShut says whether new requests are refused as overloaded, because memory is short. Assets are served, and what was
+// admitted or waits goes on.
+func (r *Router) SetShut(shut bool) { r.gate.setShut(shut) }
 
 // Routes reports whether the picture has a host name.
 func (r *Router) Routes(name string) bool { return r.table.Load().Match([]byte(name)) != nil }
@@ -116,7 +120,7 @@ func (r *Router) closeListeners() error {
 
 // drain waits for the connections: a while in peace, then it cuts them.
 func (r *Router) drain(cut context.CancelCauseFunc, serving *sync.WaitGroup) {
-	r.each((*conn).closeIfIdle)
+	r.crowd.each(func(c *conn) { c.closeIfIdle() })
 	done := make(chan struct{}) // closed by the goroutine below, which ends with the last connection
 	go func() { serving.Wait(); close(done) }()
 	timer := time.NewTimer(r.opt.DrainTimeout)
@@ -127,31 +131,6 @@ func (r *Router) drain(cut context.CancelCauseFunc, serving *sync.WaitGroup) {
 	case <-timer.C:
 	}
 	cut(errDrainOver)
-	r.each((*conn).abort)
+	r.crowd.each((*conn).abort)
 	<-done
-}
-
-func (r *Router) each(do func(*conn)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.conns {
-		do(c)
-	}
-}
-
-// enlist counts a connection in; false if there are too many.
-func (r *Router) enlist(c *conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.conns) >= r.opt.MaxConns {
-		return false
-	}
-	r.conns[c] = struct{}{}
-	return true
-}
-
-func (r *Router) delist(c *conn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.conns, c)
 }

@@ -240,22 +240,3 @@ func TestNewReportsAllFaults(t *testing.T) {
 		}
 	}
 }
-
-// A connection over MaxConns is closed at once; one that ends makes room.
-func TestMaxConns(t *testing.T) {
-	f := start(t, Options{MaxConns: 1}, serving(hello))
-	first := f.dial(t)
-	first.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
-	first.response("GET")
-	f.dial(t).closed()
-	first.send("GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
-	first.response("GET")
-	first.closed()
-	for {
-		c := f.dial(t)
-		c.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
-		if _, err := c.br.Peek(1); err == nil {
-			return // the place may be given back a moment after the client saw the end
-		}
-	}
-}

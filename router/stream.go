@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"edged/router/h1"
 	"edged/router/table"
@@ -23,11 +24,30 @@ func (c *conn) stream(length int64, chunked bool) {
 	stop := context.AfterFunc(c.ctx, closeSource)
 	defer stop()
 	defer closeSource()
+	c.pace()
 	if !c.write(c.out) {
 		return
 	}
+	defer c.outlast()()
 	if !c.copyStream(source, length, chunked) {
 		c.cut()
+	}
+}
+
+// longStream is how long a streamed response holds its place of the admission, if there is room among the long ones then.
+const longStream = time.Second
+
+// outlast watches over a stream that begins; the returned func is called when it has ended.
+func (c *conn) outlast() (ended func()) {
+	over := make(chan struct{}) // closed when the timer's func has returned
+	timer := time.AfterFunc(longStream, func() {
+		defer close(over)
+		c.detached = c.r.gate.detach(c.party)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-over
+		}
 	}
 }
 
@@ -152,15 +172,17 @@ func (c *conn) sendSmall(file io.Reader, size int) {
 
 // copyFile sends size bytes in bounded pieces; from a file to a plain socket they do not pass through this process.
 func (c *conn) copyFile(file io.Reader, size int64) bool {
+	c.pace()
 	if _, ok := file.(*os.File); ok && c.tcp != nil && c.tls == nil {
 		piece := io.LimitedReader{R: file}
 		for size > 0 {
-			c.writeSoon()
+			began := c.writeSoon()
 			piece.N = min(size, maxPiece)
 			n, err := c.tcp.ReadFrom(&piece)
-			c.r.opt.Metrics.sent.Add(float64(n))
+			c.wrote(began, n)
 			size -= n
 			if err != nil || n == 0 {
+				c.noteSlow(err)
 				return false
 			}
 		}

@@ -7,6 +7,7 @@
 //	build.go       modules -> evaluated, checked, sealed -> image; Inspect
 //	store.go       images on disk, a cache
 //	version.go     Version: Open, Retire
+//	shed.go        Shed and SetTight: what goes when memory is short
 //	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, paged out, spare, closed)
 //	turns.go       who runs next
 //	slice_linux.go guests that work long, and the kernel's scheduler

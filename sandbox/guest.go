@@ -164,7 +164,7 @@ func (g *guest) queue(as pace) error {
 		late = g.wakeAt(g.deadline)
 		defer g.alarm.Stop()
 	}
-	p, err := g.box.turns.line(as), error(nil)
+	p, err := g.box.turns.line(&g.version.queues, as), error(nil)
 	select {
 	case <-p.ready:
 		return nil
@@ -223,7 +223,7 @@ func (g *guest) yield() {
 	g.unmark()
 	g.box.turns.give(g.pace)
 	g.pace = g.nextPace()
-	<-g.box.turns.line(g.pace).ready // whoever runs yields in its turn
+	<-g.box.turns.line(&g.version.queues, g.pace).ready // whoever runs yields in its turn
 	g.mark()
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)

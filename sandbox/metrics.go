@@ -19,6 +19,7 @@ type Metrics struct {
 	resets      prometheus.Counter
 	pages       prometheus.Counter
 	panics      prometheus.Counter
+	shed        prometheus.Counter
 	bodyIn      prometheus.Counter
 	bodyOut     prometheus.Counter
 	bodySpliced prometheus.Counter
@@ -67,6 +68,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		resets:      f.Counter("resets_total", "Sandboxes brought back to their image."),
 		pages:       f.Counter("reset_pages_total", "Pages that resets restored."),
 		panics:      f.Counter("panics_total", "Bugs of this program that ended one invocation."),
+		shed:        f.Counter("shed_total", "Sandboxes without work that were closed because memory was short."),
 		bodyIn:      f.Counter("body_in_bytes_total", "Bytes of bodies that were copied into guests."),
 		bodyOut:     f.Counter("body_out_bytes_total", "Bytes of bodies that were copied out of guests to where they sent them."),
 		bodySpliced: f.Counter("body_spliced_bytes_total", "Bytes of bodies that guests forwarded without touching them."),

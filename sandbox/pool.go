@@ -65,7 +65,7 @@ func (v *Version) depart() {
 func (v *Version) queue(ctx context.Context, deadline time.Time, as pace) error {
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
-	p, err := v.box.turns.line(as), error(nil)
+	p, err := v.box.turns.line(&v.queues, as), error(nil)
 	select {
 	case <-p.ready:
 		return nil
@@ -178,7 +178,7 @@ func (s *Sandbox) takeSpare() (*guest, error) {
 		s.mu.Unlock()
 		return g, nil
 	}
-	if s.live < s.opt.MaxInstances {
+	if s.live < s.opt.MaxInstances && (!s.tight || s.live < s.opt.MaxRunning) {
 		s.live++
 		s.mu.Unlock()
 		return nil, nil

@@ -34,6 +34,7 @@ type Sandbox struct {
 	versions map[*Version]struct{} // open ones
 	spare    []*guest              // whole, without a version; the least recently used first
 	live     int                   // guests that exist
+	tight    bool                  // no more are made than can run at once
 	closed   bool
 }
 

@@ -73,14 +73,14 @@ func TestDesertedGuestIsStopped(t *testing.T) {
 
 // Whoever worked long waits for those who have not, but not for ever.
 func TestTurnsPreferTheQuick(t *testing.T) {
-	s := newTurns(1)
+	s, who := newTurns(1), new(queues)
 	if !s.try(quick) || s.try(quick) {
 		t.Fatal("there is one slot")
 	}
-	long, gone := s.line(slow), s.line(quick)
+	long, gone := s.line(who, slow), s.line(who, quick)
 	var short []*place
 	for range 2 * quickInARow {
-		short = append(short, s.line(quick))
+		short = append(short, s.line(who, quick))
 	}
 	s.leave(gone)
 	holds := quick
@@ -103,7 +103,7 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 	if s.give(holds); s.taken() != 0 || s.waiting.Load() != 0 || s.slow != 0 {
 		t.Errorf("%d slots are taken, %d of them by slow ones, %d wait", s.taken(), s.slow, s.waiting.Load())
 	}
-	mine := s.line(quick)
+	mine := s.line(who, quick)
 	if s.leave(mine); s.taken() != 0 {
 		t.Error("the slot of a place that was left is lost")
 	}
@@ -111,13 +111,13 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 
 // While quick ones come, a slot stays free for the next of them; those that work long have every slot again soon after.
 func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
-	s := newTurns(2)
+	s, who := newTurns(2), new(queues)
 	if !s.try(slow) || !s.try(slow) || s.try(quick) {
 		t.Fatal("nobody quick has come: those that work long have both slots")
 	}
-	came := s.line(quick)
+	came := s.line(who, quick)
 	s.give(slow)
-	if again := s.line(slow); len(came.ready) != 1 || len(again.ready) != 0 {
+	if again := s.line(who, slow); len(came.ready) != 1 || len(again.ready) != 0 {
 		t.Fatal("the quick one waits behind one that works long")
 	}
 	s.give(came.pace)
@@ -128,7 +128,7 @@ func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
 	turns := 0
 	for s.taken() == 1 {
 		s.give(slow) // to the one that waits
-		s.line(slow)
+		s.line(who, slow)
 		if turns++; turns > 1000 {
 			t.Fatal("the slot is kept for ever")
 		}
@@ -182,5 +182,33 @@ func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	}
 	if long.pace() != quick {
 		t.Errorf("a version that has changed its ways still takes %d ns as a rule", long.usual.Load())
+	}
+}
+
+// Versions take turns: one with a hundred guests that wait does not keep another's from the next slot but one.
+func TestTurnsAreFairBetweenVersions(t *testing.T) {
+	s, crowd, other := newTurns(1), new(queues), new(queues)
+	s.try(quick)
+	var many []*place
+	for range 100 {
+		many = append(many, s.line(crowd, quick))
+	}
+	one := s.line(other, quick)
+	gone := s.line(other, quick)
+	s.give(quick)
+	<-many[0].ready
+	s.give(quick)
+	select {
+	case <-one.ready:
+	default:
+		t.Fatal("the other version waits behind the crowd")
+	}
+	s.leave(gone)
+	for _, p := range many[1:] {
+		s.give(quick)
+		<-p.ready
+	}
+	if s.give(quick); s.taken() != 0 || s.waiting.Load() != 0 || s.queues[0].Len() != 0 {
+		t.Errorf("left behind: %d taken, %d wait, %d queues", s.taken(), s.waiting.Load(), s.queues[0].Len())
 	}
 }

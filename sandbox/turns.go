@@ -14,10 +14,10 @@ const (
 	slow              // works long
 )
 
-// turns hands out the slots that guests run in. Who waits gets one in the order in which they came, but the quick before the slow,
-// except that every few slots one goes to a slow one: those that work long share what is left over and do not hold up the short
-// ones, and nobody waits for ever. While quick ones come, the slow leave one slot to them, so that such a one finds it free at once; when
-// none has come for a while, the slow have all.
+// turns hands out the slots that guests run in. Versions that wait take turns, and the guests of one get theirs in the order in
+// which they came: one version's rush delays its own. The quick go before the slow, except that every few slots one goes to a slow one: those
+// that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
+// leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all.
 type turns struct {
 	size    int
 	waiting atomic.Int32 // how many wait
@@ -25,13 +25,13 @@ type turns struct {
 	mu     sync.Mutex // guards the fields below
 	free   int
 	slow   int          // slots that slow ones hold
-	queues [2]list.List // of chan struct{}, by pace
+	queues [2]list.List // by pace: *queue that are not empty, the next first
 	row    int          // how many slots in a row went to quick ones while slow ones waited
 	guard  int          // ends of slow ones' turns until they may have every slot
 }
 
 const (
-	quickInARow = 4 // slots that go to quick ones for one that goes to a slow
+	quickInARow = 4 // slots that go to quick ones for one that goes to another
 	guardTurns  = 8 // per slot: with turns of 2 ms, some 16 ms
 )
 
@@ -65,29 +65,54 @@ func (t *turns) takeLocked(p pace) {
 	}
 }
 
-// place is a place in the queue. ready gets a value when the place has become a slot.
+// queues are where the guests of one version wait, by pace; the lock of turns guards them. The zero value is empty.
+type queues [2]queue
+
+type queue struct {
+	places list.List     // of *place, oldest first
+	at     *list.Element // in turns.queues; nil while empty
+}
+
+// place is a place in a queue. ready gets a value when the place has become a slot.
 type place struct {
 	ready chan struct{}
 	pace  pace
+	queue *queue
 	at    *list.Element // nil: the slot was given
 }
 
-// line takes a slot, or a place in the queue for one. The place must be left by leave or have its ready received.
-func (t *turns) line(p pace) *place {
-	at := &place{ready: make(chan struct{}, 1), pace: p}
+// line takes a slot, or a place in one of the queues of who asks. The place must be left by leave or have its ready received.
+func (t *turns) line(who *queues, as pace) *place {
+	p := &place{ready: make(chan struct{}, 1), pace: as}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mayLocked(p) {
-		t.takeLocked(p)
-		at.ready <- struct{}{}
-		return at
+	if t.mayLocked(as) {
+		t.takeLocked(as)
+		p.ready <- struct{}{}
+		return p
 	}
-	if p == quick {
+	if as == quick {
 		t.guard = guardTurns * t.size
 	}
-	at.at = t.queues[p].PushBack(at)
+	p.queue = &who[as]
+	p.at = p.queue.places.PushBack(p)
+	if p.queue.at == nil {
+		p.queue.at = t.queues[as].PushBack(p.queue)
+	}
 	t.waiting.Add(1)
-	return at
+	return p
+}
+
+// removeLocked takes a place out of its queue, and the queue out of line if that was all of it.
+func (t *turns) removeLocked(p *place) {
+	q := p.queue
+	q.places.Remove(p.at)
+	p.at = nil
+	if q.places.Len() == 0 {
+		t.queues[p.pace].Remove(q.at)
+		q.at = nil
+	}
+	t.waiting.Add(-1)
 }
 
 // leave gives up a place, or the slot that it has become.
@@ -98,9 +123,7 @@ func (t *turns) leave(p *place) {
 		t.giveLocked(p.pace)
 		return
 	}
-	t.queues[p.pace].Remove(p.at)
-	p.at = nil
-	t.waiting.Add(-1)
+	t.removeLocked(p)
 }
 
 // give gives a slot back that was taken at this pace.
@@ -127,18 +150,19 @@ func (t *turns) passLocked() bool {
 	if !short && !long {
 		return false
 	}
-	p := quick
+	as := quick
 	switch {
 	case !short, long && t.row == quickInARow:
-		p, t.row = slow, 0
+		as, t.row = slow, 0
 	case long:
 		t.row++
 	}
-	next := t.queues[p].Remove(t.queues[p].Front()).(*place)
-	next.at = nil
-	t.waiting.Add(-1)
-	t.takeLocked(p)
-	next.ready <- struct{}{}
+	q := t.queues[as].Front().Value.(*queue)
+	t.queues[as].MoveToBack(q.at)
+	p := q.places.Front().Value.(*place)
+	t.removeLocked(p)
+	t.takeLocked(as)
+	p.ready <- struct{}{}
 	return true
 }
 

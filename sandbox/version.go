@@ -29,6 +29,8 @@ type Version struct {
 	silent  bool              // logs nothing (Inspect)
 	usual   atomic.Int64      // nanoseconds of CPU that an invocation takes (learn)
 
+	queues queues // for a slot; the lock of the box's turns guards them
+
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
 

@@ -138,6 +138,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringVar(&opt.Egress, "egress", "public", "what fetch may reach: public, none, or a file of rules (allow|deny ADDRESS[/BITS] [PORT[-PORT]], default public|none)")
 	f.IntVar(&opt.MaxInflight, "max-inflight", 0, "invocations at work (default from cores and memory)")
 	f.IntVar(&opt.MaxQueue, "max-queue", 0, "invocations waiting; beyond: 503 (default from --max-inflight)")
+	admissionFlags(f, &opt.Admission)
 	sizeVar(f, &opt.MaxRequestBody, "max-request-body", 100<<20, "largest request body; below 100MiB the node misses the portable floor")
 	f.StringSliceVar(&opt.ArtifactOrigins, "artifact-origins", nil, "exact https origins, private ones allowed, that artifacts may come from")
 	f.StringVar(&opt.ArtifactCredentials, "artifact-credentials", "", "file (mode 0600) with a line \"ORIGIN HEADER: VALUE\" for each of --artifact-origins that wants one")
@@ -154,6 +155,16 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute,
 		"how long a member that is cut off goes on honouring what can be revoked: custom domains, secrets")
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
+}
+
+func admissionFlags(f *pflag.FlagSet, opt *node.Admission) {
+	f.IntVar(&opt.MaxWorkerInflight, "max-inflight-per-worker", 0, "of them, those of one worker; it may have the same share of --max-queue and --max-streams (default three quarters)")
+	f.IntVar(&opt.MaxTenantInflight, "max-inflight-per-tenant", 0, "of them, those of one tenant, likewise (default seven eighths)")
+	f.DurationVar(&opt.QueueTimeout, "queue-timeout", 5*time.Second, "how long an invocation may wait; a request that would have to wait longer is refused at once")
+	f.IntVar(&opt.MaxStreams, "max-streams", 0, "responses that stream for more than a second and hold no place of --max-inflight (default 4 times that)")
+	f.IntVar(&opt.MinClientRate, "min-client-rate", 240, "bytes per second that a client has to send of a body, or take of a response, while it is waited for")
+	f.IntVar(&opt.MaxConns, "max-connections", 0, "open public connections; over it, idle ones close first, then new ones get 503 (default 32768, or less by the limit of open files)")
+	f.IntVar(&opt.MaxClientConns, "max-connections-per-client", 0, "of them, those of one address that is no trusted proxy (default half)")
 }
 
 func sizeVar(f *pflag.FlagSet, p *int64, name string, def byteSize, usage string) {

@@ -39,6 +39,7 @@ type Weighted struct {
 type Worker struct {
 	UID      string
 	Versions []Weighted // empty: no active deployment
+	Party    *Party     // what it holds of the admission; nil: With gives it one of its own
 }
 
 // Pick returns the version that r, uniform in [0, FullWeight), chooses: each version gets exactly its basis points
@@ -62,7 +63,7 @@ type Table struct {
 	hosts [shards]map[string]*Worker // by the hash of the name
 }
 
-// Build makes a table. hosts is copied; the workers are shared and must not change any more. The error lists every fault.
+// Build makes a table. hosts is copied; the workers are shared and must not change any more (one without a Party gets its own here). The error lists every fault.
 func Build(hosts map[string]*Worker) (*Table, error) {
 	return (&Table{seed: maphash.MakeSeed()}).With(hosts, nil)
 }
@@ -99,6 +100,9 @@ func (t *Table) With(set map[string]*Worker, drop []string) (*Table, error) {
 		part(name)[name] = w
 		if !checked[w] {
 			checked[w] = true
+			if w.Party == nil {
+				w.Party = new(Party)
+			}
 			faults = append(faults, w.check())
 		}
 	}

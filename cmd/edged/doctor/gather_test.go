@@ -83,22 +83,3 @@ func TestLookAtData(t *testing.T) {
 		t.Errorf("a file: %+v", d)
 	}
 }
-
-// The least limit on the way up holds; "max" and the largest number are none.
-func TestLeast(t *testing.T) {
-	root := t.TempDir()
-	for path, text := range map[string]string{"memory.max": "max\n", "a/memory.max": "1000\n", "a/b/memory.max": "5000\n", "c/memory.max": "9223372036854771712\n"} {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for group, want := range map[string]int64{"/": 0, "/a": 1000, "/a/b": 1000, "/c": 0, "/gone/on": 0} {
-		if got := least(root, group, "memory.max"); got != want {
-			t.Errorf("%s: %d, want %d", group, got, want)
-		}
-	}
-}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"edged/node"
+	"edged/node/machine"
 )
 
 // Durable writes: what no device is as fast as, and what is slow.
@@ -88,9 +91,8 @@ func clock(f Facts) []Finding {
 	return []Finding{fine("clock", "kept right, at most %v off", c.MaxError.Round(time.Millisecond))}
 }
 
-// What a node opens: the front's connections (router), and some thousand files of stores, images and fetches.
+// What a node opens besides connections: some thousand files of stores, images and fetches.
 const (
-	connections = 32_768
 	otherFiles  = 4_096
 	leastMemory = 512 << 20
 	leastTasks  = 256
@@ -104,9 +106,9 @@ func limits(f Facts) []Finding {
 	case l.Files != 0 && l.Files < otherFiles:
 		out = append(out, Finding{"limits.files", Danger, fmt.Sprintf("%d open files are allowed", l.Files),
 			"under load the node accepts no connections and opens no store files", "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
-	case l.Files != 0 && l.Files < connections+otherFiles:
+	case l.Files != 0 && node.DefaultConns(int(min(l.Files, 1<<30))) < node.MostConns:
 		out = append(out, Finding{"limits.files", Note, fmt.Sprintf("%d open files are allowed", l.Files),
-			fmt.Sprintf("about %d clients can be connected, not %d", l.Files-otherFiles/2, connections), "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
+			fmt.Sprintf("%d clients can be connected, not %d", node.DefaultConns(int(l.Files)), node.MostConns), "raise the limit of open files to 65536 (LimitNOFILE=, ulimit -Hn)"})
 	default:
 		out = append(out, fine("limits.files", "%d open files are allowed", l.Files))
 	}
@@ -121,28 +123,29 @@ func limits(f Facts) []Finding {
 	return out
 }
 
-// memory judges what the sandboxes may use together. The node counts the machine's memory, not a cgroup's.
+// memory judges what the sandboxes may use together.
 func memory(f Facts) Finding {
 	const check = "limits.memory"
 	l := f.Limits
-	have := lesser(l.Memory, l.Cgroup)
+	have := machine.Lesser(l.Memory, l.Cgroup)
 	where := "the machine"
 	if have != l.Memory {
 		where = "the cgroup"
 	}
 	found := fmt.Sprintf("%s has %s", where, size(uint64(have)))
-	inflight, max := f.Options.Inflight, max(f.Options.MaxMemory, 1)
+	inflight, each := f.Options.Inflight, max(f.Options.MaxMemory, 1)
 	if inflight == 0 { // as the node counts it: docs/operating.md, Limits
-		inflight = int(min(int64(64*f.Cores), l.Memory/max))
+		inflight = int(min(int64(64*f.Cores), have/each))
+		inflight = max(inflight, f.Cores)
 	}
-	switch worst := int64(inflight) * max; {
+	switch worst := int64(inflight) * each; {
 	case have == 0:
 		return Finding{check, Note, "the kernel does not say how much memory there is", "limits cannot be judged", "give --max-inflight and --max-memory"}
 	case have < leastMemory:
 		return Finding{check, Danger, found, "the engine, its compiled code and the stores' caches leave little for workers: the kernel kills the node", "give it at least 512 MiB"}
-	case worst > have && (where == "the cgroup" || f.Options.Inflight != 0):
-		return Finding{check, Danger, fmt.Sprintf("%s, and %d invocations of %s each may run at once", found, inflight, size(uint64(max))),
-			"workers that use what they may get the node killed", fmt.Sprintf("run with --max-inflight %d, or a smaller --max-memory", fitting(have, max))}
+	case worst > have:
+		return Finding{check, Danger, fmt.Sprintf("%s, and %d invocations of %s each may run at once", found, inflight, size(uint64(each))),
+			"workers that use what they may get the node killed", fmt.Sprintf("run with --max-inflight %d, or a smaller --max-memory", fitting(have, each))}
 	}
 	return fine(check, "%s", found)
 }

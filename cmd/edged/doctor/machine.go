@@ -1,18 +1,15 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"path"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"edged/node/machine"
 )
 
 // kernelFacts is what the sandboxes use of the kernel.
@@ -87,53 +84,9 @@ func lookAtLimits(pid int) (l limitFacts) {
 	if unix.Prlimit(pid, unix.RLIMIT_AS, nil, &space) == nil && space.Cur != unix.RLIM_INFINITY {
 		l.AddressAS = space.Cur
 	}
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		l.Memory = int64(info.Totalram) * int64(info.Unit)
-	}
-	text, err := readSmall(procFile(pid, "cgroup"))
-	if err != nil {
-		return l
-	}
-	for line := range strings.Lines(string(text)) {
-		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(part) != 3 {
-			continue
-		}
-		switch {
-		case part[1] == "": // the second version's single tree
-			l.Cgroup = lesser(l.Cgroup, least("/sys/fs/cgroup", part[2], "memory.max"))
-			l.Tasks = lesser(l.Tasks, least("/sys/fs/cgroup", part[2], "pids.max"))
-		case part[1] == "memory":
-			l.Cgroup = lesser(l.Cgroup, least("/sys/fs/cgroup/memory", part[2], "memory.limit_in_bytes"))
-		case part[1] == "pids":
-			l.Tasks = lesser(l.Tasks, least("/sys/fs/cgroup/pids", part[2], "pids.max"))
-		}
-	}
+	kernel := machine.System{}.Limits(pid)
+	l.Memory, l.Cgroup, l.Tasks = kernel.Memory, kernel.Cgroup, kernel.Tasks
 	return l
-}
-
-// least is the smallest limit of a cgroup and those above it; 0 for none.
-func least(root, group, file string) (out int64) {
-	for at := path.Clean("/" + group); ; at = path.Dir(at) {
-		if text, err := readSmall(filepath.Join(root, at, file)); err == nil {
-			// "max", and the first version's largest number, stand for no limit.
-			if n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
-				out = lesser(out, n)
-			}
-		}
-		if at == "/" {
-			return out
-		}
-	}
-}
-
-// lesser is the smaller of two limits where 0 is none.
-func lesser(a, b int64) int64 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 func cores() int { return runtime.GOMAXPROCS(0) }
