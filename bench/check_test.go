@@ -130,10 +130,11 @@ func TestCheckAnswers(t *testing.T) {
 // What is written is read again, each result on a line of its own; what is no document is refused with the name of the file.
 func TestDocumentSurvivesItsFile(t *testing.T) {
 	r := report{part: "hello", out: new(strings.Builder)}
-	r.reach("ratio", pairs([]float64{1, 2, 3}, []float64{2, 2, 2}), 0.4, false, "")
-	r.target("old way", 0.5, 2, true, "")
+	r.reach("ours / theirs", pairs([]float64{1, 2, 3}, []float64{2, 2, 2}), 0.4, false, "")
+	r.target("measured once / theirs", 0.5, 2, true, "")
 	r.target("absolute", 3, 2, true, "ms")
 	r.ratio("never measured", spreadOf(nil), false)
+	r.target("a count", 0, 0, true, "")
 	r.percentiles("worker", []float64{1, 2}, []float64{3, 4})
 	doc := made(1, "hello")
 	doc.Results = r.results
@@ -154,7 +155,7 @@ func TestDocumentSurvivesItsFile(t *testing.T) {
 	if first := got.Results[0]; !first.Ratio || first.Value != 1 || first.Low != 0.5 || first.High != 1.5 || *first.Target != 0.4 || !*first.Met {
 		t.Errorf("a ratio of pairs became %+v", first)
 	}
-	if !got.Results[1].Ratio || !got.Results[1].Lower || got.Results[2].Ratio || *got.Results[2].Met || !got.Results[3].Missing || got.Results[5].Percentile != 99 {
+	if !got.Results[1].Ratio || !got.Results[1].Lower || got.Results[2].Ratio || *got.Results[2].Met || !got.Results[3].Missing || got.Results[4].Ratio || got.Results[6].Percentile != 99 {
 		t.Errorf("results %+v", got.Results)
 	}
 	b, err := os.ReadFile(path)
@@ -164,7 +165,7 @@ func TestDocumentSurvivesItsFile(t *testing.T) {
 	if n := strings.Count(string(b), "\n    {\"part\":"); n != len(doc.Results) {
 		t.Errorf("%d lines of results, want %d:\n%s", n, len(doc.Results), b)
 	}
-	for name, text := range map[string]string{"other.json": `{"format":2}`, "cut.json": string(b[:len(b)/2]), "large.json": strings.Repeat(" ", documentBytes+1)} {
+	for name, text := range map[string]string{"other.json": `{"format":2}`, "cut.json": string(b[:len(b)/2]), "large.json": string(b) + strings.Repeat(" ", documentBytes)} {
 		bad := filepath.Join(filepath.Dir(path), name)
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -184,7 +184,7 @@ func machine() string {
 		}
 	}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		release = strings.TrimSpace(string(b))
+		release, _, _ = strings.Cut(strings.TrimSpace(string(b)), "-") // without what a builder has called his
 	}
 	return fmt.Sprintf("%s, %d cores, Linux %s", model, runtime.NumCPU(), release)
 }

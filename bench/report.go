@@ -56,15 +56,15 @@ func (r *report) note(name string, s spread, unit string) *result {
 // value says a value that has no target.
 func (r *report) value(name string, s spread, unit string) {
 	r.note(name, s, unit)
-	r.line("  %-44s %8.2f %-4s%s", name, s.median, unit, s.bounds())
+	r.line("%s", strings.TrimRight(fmt.Sprintf("  %-44s %8.2f %-4s%s", name, s.median, unit, s.bounds()), " "))
 }
 
-// target says a value that was measured once with what it has to reach. Without a unit it is a ratio.
+// target says a value that was measured once with what it has to reach. It is a ratio if it has no unit and its name is a division, "a / b".
 func (r *report) target(name string, value, want float64, atMost bool, unit string) {
 	r.reach(name, once(value), want, atMost, unit)
 }
 
-// reach says a value with its spread and what it has to reach. Without a unit it is a ratio.
+// reach says a value with its spread and what it has to reach. What is a ratio is told as target tells it.
 func (r *report) reach(name string, s spread, want float64, atMost bool, unit string) {
 	met, sign, verdict := s.median >= want, ">=", "met"
 	if atMost {
@@ -75,7 +75,7 @@ func (r *report) reach(name string, s spread, want float64, atMost bool, unit st
 		r.missed = append(r.missed, name)
 	}
 	res := r.note(name, s, unit)
-	res.Ratio, res.Lower, res.Target, res.Met = unit == "", atMost, &want, &met
+	res.Ratio, res.Lower, res.Target, res.Met = unit == "" && strings.Contains(name, " / "), atMost, &want, &met
 	r.line("  %-44s %8.2f %-4s (target %s %g: %s)%s", name, s.median, unit, sign, want, verdict, s.bounds())
 }
 
