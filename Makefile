@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers bench-check bench-plots test-plots wpt test262 test262-edits sqllogictest sim test-net test-ops edged-s3 test-s3 clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 test262-edits sqllogictest sim test-net test-ops edged-s3 test-s3 clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -78,6 +78,8 @@ examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wil
 
 examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
 	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
+
+.PHONY: bench-check bench-plots test-plots
 
 # Both leave their run in bin/ too, for bench-check and bench-plots.
 bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about nine minutes on a quiet machine; needs wrk

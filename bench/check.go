@@ -152,7 +152,7 @@ func (c comparison) print(r *report, now document) error {
 	}
 	r.line("\ncheck of %s (%s, %s) by ratio; a change within the spread of both is none", from, now.Suite, now.Commit)
 	for _, ch := range c.changes {
-		r.line("  %-12s %-46s %7.3g%-17s -> %7.3g%-17s %+5.0f %% of %2.0f %% allowed: %s", ch.part, ch.name, ch.then.Value, ch.then.spread().bounds(),
+		r.line("  %-12s %-46s %7.3g%-17s -> %7.3g%-17s %+5.0f %% (%.0f %% tolerated): %s", ch.part, ch.name, ch.then.Value, ch.then.spread().bounds(),
 			ch.now.Value, ch.now.spread().bounds(), 100*ch.by, 100*ch.tolerance, ch.verdict)
 	}
 	for _, note := range c.notes {

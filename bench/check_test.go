@@ -122,7 +122,7 @@ func TestCheckAnswers(t *testing.T) {
 			t.Errorf("check of %v: %v, want %q", tt.now.Results, err, tt.want)
 		}
 	}
-	if !strings.Contains(out.String(), "0.5 (0.49-0.51)") || !strings.Contains(out.String(), "-50 % of  5 % allowed: REGRESSED") {
+	if !strings.Contains(out.String(), "0.5 (0.49-0.51)") || !strings.Contains(out.String(), "-50 % (5 % tolerated): REGRESSED") {
 		t.Errorf("the table lacks the spread or the verdict:\n%s", out.String())
 	}
 }

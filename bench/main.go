@@ -42,6 +42,11 @@ import (
 
 // config is what the command line asks for.
 type config struct {
+	json    string // the document of the run; "" is none
+	check   bool
+	against string // a document or a folder of them
+	plots   string // a folder for pictures; "" is none
+
 	only    string
 	windows int
 	window  time.Duration
@@ -50,11 +55,6 @@ type config struct {
 	resources int
 	density   int
 	peers     bool
-
-	json    string // the document of the run; "" is none
-	check   bool
-	against string // a document or a folder of them
-	plots   string // a folder for pictures; "" is none
 }
 
 // suite is what the parts of this run belong to: names of parts are used in both.

@@ -220,33 +220,36 @@ func peerObjects(ctx context.Context, cfg config, r *report) error {
 	})
 }
 
-// peerQueue compares the queue at its door with NATS JetStream inside a process of its own.
+// peerQueue compares the queue at its door with NATS JetStream inside a process of its own, in alternating turns.
 func peerQueue(ctx context.Context, cfg config, r *report) error {
-	all, err := room(ctx, "./queue", func(binary string, all results) error {
-		if err := all.run(ctx, binary, storeTurns, "^Benchmark(Send|SendBatch)$/^senders=/^impl=ours$", "500ms"); err != nil {
-			return err
-		}
-		return all.run(ctx, binary, storeTurns, "^BenchmarkDeliver$", "30000x")
-	})
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "edged-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "jetstream")
-	if out, err := exec.CommandContext(ctx, "go", "-C", "bench/peers/jetstream", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	jetstream := filepath.Join(dir, "jetstream")
+	if out, err := exec.CommandContext(ctx, "go", "-C", "bench/peers/jetstream", "build", "-o", jetstream, ".").CombinedOutput(); err != nil {
 		r.line("  skipped: JetStream does not build here: %v\n%s", err, out)
 		return nil
 	}
-	for range storeTurns {
-		out, err := exec.CommandContext(ctx, binary).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("JetStream: %w\n%s", err, out)
+	all, err := room(ctx, "./queue", func(binary string, all results) error {
+		for range storeTurns {
+			if err := all.run(ctx, binary, 1, "^Benchmark(Send|SendBatch)$/^senders=/^impl=ours$", "500ms"); err != nil {
+				return err
+			}
+			if err := all.run(ctx, binary, 1, "^BenchmarkDeliver$", "30000x"); err != nil {
+				return err
+			}
+			out, err := exec.CommandContext(ctx, jetstream).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("JetStream: %w\n%s", err, out)
+			}
+			all.parse(string(out))
 		}
-		all.parse(string(out))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	r.line("  512 B, medians of %d turns; JetStream embedded, one work queue stream in files, every write synced", storeTurns)
 	for _, b := range []struct{ what, name string }{{"send, 1 sender", "Send/senders=1"}, {"send, 128 senders", "Send/senders=128"},
