@@ -31,7 +31,7 @@ build: engine ## bin/edged
 run: build ## build and serve with the defaults; stop with Ctrl-C
 	bin/edged run
 
-test: lint examples unit race test-s3 fuzz benchmarks ## everything: format, vet, staticcheck, all tests, the race detector, fuzz targets, each benchmark once
+test: lint examples unit race test-s3 test-plots fuzz benchmarks ## everything: format, vet, staticcheck, all tests, the race detector, fuzz targets, each benchmark once
 
 lint: engine
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
@@ -79,8 +79,11 @@ examples: $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wil
 examples/%/node_modules/.package-lock.json: examples/%/package.json examples/%/package-lock.json
 	cd examples/$* && npm ci --ignore-scripts --no-audit --no-fund && npm run build --if-present
 
+.PHONY: bench-check bench-plots test-plots
+
+# Both leave their run in bin/ too, for bench-check and bench-plots.
 bench: build examples/hono-api/node_modules/.package-lock.json ## the numbers of docs/performance.md, in about nine minutes on a quiet machine; needs wrk
-	@go run ./bench
+	@go run ./bench -json bin/bench.json
 
 soaktime ?= 5m
 soak: build ## ten times more requests than a node can serve, for soaktime=5m, on a quiet machine
@@ -89,7 +92,20 @@ soak: build ## ten times more requests than a node can serve, for soaktime=5m, o
 # Each peer that is missing is named and left out.
 bench-peers: build ## beside workerd, node, nginx and NATS JetStream, in about three minutes; needs wrk, and npm, node, nginx for theirs
 	@$(MAKE) --no-print-directory bench/peers/node_modules/.package-lock.json || echo "workerd is left out: npm did not install it"
-	@go run ./bench -peers
+	@go run ./bench -peers -json bin/bench-peers.json
+
+bench_runs = $(wildcard bin/bench.json bin/bench-peers.json)
+
+bench-check: ## compare the last runs of make bench and bench-peers by ratio with the committed results; fails if something regressed
+	@test -n "$(bench_runs)" || { echo "there is no run: make bench or make bench-peers first"; exit 1; }
+	@go run ./bench -check $(bench_runs)
+
+bench-plots: ## draw the same runs, and the committed results, as PNG into bin/plots
+	@test -n "$(bench_runs)" || { echo "there is no run: make bench or make bench-peers first"; exit 1; }
+	@go run -C bench/plot . -out "$(CURDIR)/bin/plots" -kept "$(CURDIR)/bench/results" $(addprefix "$(CURDIR)"/,$(bench_runs))
+
+test-plots:
+	cd bench/plot && go vet ./... && go run $(staticcheck) ./... && CGO_ENABLED=0 go test -count=1 ./...
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
 	cd bench/peers && npm ci --ignore-scripts --no-audit --no-fund

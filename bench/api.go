@@ -35,7 +35,8 @@ func benchAPI(ctx context.Context, cfg config, r *report) error {
 		if err := contest(ctx, cfg.fewer(), r, connections, one, get, post); err != nil {
 			return err
 		}
-		r.line("  %-44s %8.2f, %.2f", "GET, POST / hello", get.median()/one.median(), post.median()/one.median())
+		r.ratio("GET / hello", get.over(one), false)
+		r.ratio("POST / hello", post.over(one), false)
 		return nil
 	})
 }
@@ -53,12 +54,12 @@ func benchBundle(ctx context.Context, cfg config, r *report) error {
 		if err != nil {
 			return err
 		}
-		r.line("  %d bytes of code: %.0f ms from upload to endpoint", len(source), milliseconds(time.Since(began)))
+		r.value(fmt.Sprintf("%d bytes of code, from upload to endpoint", len(source)), once(milliseconds(time.Since(began))), "ms")
 		small, large := n.contender("hello", hello, "/"), n.contender("the same answer from 200 KB of code", host, "/")
 		if err := contest(ctx, cfg.fewer(), r, connections, small, large); err != nil {
 			return err
 		}
-		r.line("  %-44s %8.2f", "200 KB / one line", large.median()/small.median())
+		r.ratio("200 KB / one line", large.over(small), false)
 		return nil
 	})
 }

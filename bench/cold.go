@@ -42,10 +42,12 @@ func (n *nodeProcess) measureCold(hosts []string, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.line("  %d versions, never run in this process, one open connection; process start to all listeners: %v", coldWorkers, n.booted.Round(time.Millisecond))
-	r.line("  first request    p50 %.2f ms   p99 %.2f ms", quantile(first, 0.5), quantile(first, 0.99))
-	r.line("  second request   p50 %.2f ms   p99 %.2f ms", quantile(second, 0.5), quantile(second, 0.99))
-	r.target("first request on a stored image, p50", quantile(first, 0.5), 1, true, "ms")
+	r.line("  %d versions, never run in this process, one open connection", coldWorkers)
+	r.value("process start to all listeners", once(milliseconds(n.booted)), "ms")
+	r.latency("first request", first)
+	r.latency("second request", second)
+	r.reach("first request on a stored image, p50", spreadOf(blocks(first, 5)), 1, true, "ms")
+	r.ratio("first request / second, p50", pairs(blocks(first, 5), blocks(second, 5)), true)
 	return nil
 }
 
@@ -91,8 +93,9 @@ func (n *nodeProcess) measureDeploys(ctx context.Context, r *report) error {
 			*into = append(*into, milliseconds(time.Since(began)))
 		}
 	}
-	c, u := spreadOf(changed[1:]), spreadOf(unchanged)
-	r.line("  edged deploy, new version   %6.0f ms (%.0f-%.0f), median of %d, from source to traffic moved", c.median, c.low, c.high, deployRuns-1)
-	r.line("  edged deploy, no change     %6.0f ms (%.0f-%.0f)", u.median, u.low, u.high)
+	r.line("  from source to traffic moved, medians of %d", deployRuns-1)
+	r.value("edged deploy, new version", spreadOf(changed[1:]), "ms")
+	r.value("edged deploy, no change", spreadOf(unchanged[1:]), "ms")
+	r.ratio("new version / no change", pairs(changed[1:], unchanged[1:]), true)
 	return nil
 }

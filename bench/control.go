@@ -41,7 +41,7 @@ func benchControl(ctx context.Context, cfg config, r *report) error {
 	go func() { served <- firstAnswer(polling, addr, host, began) }() // ends with its context
 	return withNodeIn(ctx, cfg, dir, func(n *nodeProcess) error {
 		r.target("restart, exec to the first answer of a worker", (<-served).Seconds(), 3, true, "s")
-		r.line("  %-44s %8.2f s", "restart, exec to the control room's readiness", n.booted.Seconds())
+		r.value("restart, exec to the control room's readiness", once(n.booted.Seconds()), "s")
 		return nil
 	}, "--http", addr)
 }
@@ -52,10 +52,13 @@ func (f *filler) tell(ctx context.Context, cfg config, r *report) (host string, 
 	if err != nil {
 		return "", err
 	}
-	r.line("  one change of weights, until it is served        %8.2f ms among %d Resources, %.2f ms among %d", few.change, fewResources, many.change, cfg.resources)
-	r.line("  a page of 100 of a list                          %8.2f ms at the start, %.2f ms at the end", many.firstPage, many.lastPage)
-	r.target("one change among many / among few", many.change/few.change, 2, true, "")
-	r.target("last page / first page", many.lastPage/many.firstPage, 2, true, "")
+	r.line("  one change is one of weights, until it is served; a page is 100 of a list")
+	r.value(fmt.Sprintf("one change among %d Resources", fewResources), spreadOf(few.change), "ms")
+	r.value(fmt.Sprintf("one change among %d Resources", cfg.resources), spreadOf(many.change), "ms")
+	r.value("a page at the start", spreadOf(many.firstPages), "ms")
+	r.value("a page at the end", spreadOf(many.lastPages), "ms")
+	r.reach("one change among many / among few", pairs(many.change, few.change), 2, true, "")
+	r.reach("last page / first page", pairs(many.lastPages, many.firstPages), 2, true, "")
 	return f.n.hostOf(ctx, fmt.Sprintf("w%07d.endpoint", f.next.Load()))
 }
 
@@ -78,8 +81,8 @@ func firstAnswer(ctx context.Context, addr, host string, began time.Time) time.D
 	return time.Since(began)
 }
 
-// controlTimes are medians in milliseconds.
-type controlTimes struct{ change, firstPage, lastPage float64 }
+// controlTimes are medians of five blocks each, in milliseconds.
+type controlTimes struct{ change, firstPages, lastPages []float64 }
 
 // filler makes workers of four Resources each: the identity, a static version, its deployment and its endpoint.
 type filler struct {
@@ -183,18 +186,18 @@ func (f *filler) times(ctx context.Context) (t controlTimes, err error) {
 		f.generated++
 		change = append(change, milliseconds(time.Since(began)))
 	}
-	t.change = spreadOf(change).median
-	t.firstPage, t.lastPage, err = f.pages(ctx)
+	t.change = blocks(change, 5)
+	t.firstPages, t.lastPages, err = f.pages(ctx)
 	return t, err
 }
 
 // pages walks the whole list and returns the medians of the pages at its start and at its end.
-func (f *filler) pages(ctx context.Context) (first, last float64, err error) {
+func (f *filler) pages(ctx context.Context) (first, last []float64, err error) {
 	var took []float64
 	began, inPage := time.Now(), 0
 	for res, err := range f.n.client.List(ctx, client.Filter{}) {
 		if err != nil {
-			return 0, 0, err
+			return nil, nil, err
 		}
 		if res == nil {
 			break
@@ -207,7 +210,7 @@ func (f *filler) pages(ctx context.Context) (first, last float64, err error) {
 		}
 	}
 	k := min(len(took), 31)
-	return spreadOf(took[:k]).median, spreadOf(took[max(0, len(took)-k-1) : len(took)-1]).median, nil
+	return blocks(took[:k], 5), blocks(took[max(0, len(took)-k-1):max(0, len(took)-1)], 5), nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

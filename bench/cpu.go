@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
+
+const cpuRuns = 3 // of each kernel, in workers/cpu.js
 
 // benchCPU runs the same kernels in a sandbox and in node, with and without node's compilers.
 func benchCPU(ctx context.Context, cfg config, r *report) error {
@@ -41,25 +44,51 @@ func (n *nodeProcess) measureCPU(ctx context.Context, r *report) error {
 	r.line("  %-28s %10s %10s %14s   ms, median of 3", "kernel", "edged", "node", "node --jitless")
 	var total float64
 	for _, k := range ours {
-		total += k.MS
-		r.line("  %-28s %10.1f %10.1f %14.1f", k.Name, k.MS, find(jit, k.Name), find(interpreted, k.Name))
+		ms := spreadOf(k.MS)
+		total += ms.median
+		r.note(k.Name, ms, "ms")
+		r.line("  %-28s %10.1f %10.1f %14.1f", k.Name, ms.median, spreadOf(find(jit, k.Name)).median, spreadOf(find(interpreted, k.Name)).median)
 	}
 	r.line("  %-28s %10.1f", "total", total)
+	if jit != nil {
+		r.ratio("time, geometric mean / node", slower(ours, jit), true)
+	}
+	if interpreted != nil {
+		r.ratio("time, geometric mean / node --jitless", slower(ours, interpreted), true)
+	}
 	return nil
 }
 
 type kernel struct {
 	Name string
-	MS   float64
+	MS   []float64 // of each run
 }
 
-func find(all []kernel, name string) float64 {
+// find returns the times of a kernel; none if it did not run.
+func find(all []kernel, name string) []float64 {
 	for _, k := range all {
 		if k.Name == name {
 			return k.MS
 		}
 	}
-	return 0
+	return nil
+}
+
+// slower is the geometric mean of how much longer the kernels take here, run by run.
+func slower(ours, theirs []kernel) spread {
+	var each []float64
+	for i := range cpuRuns {
+		var sum, n float64
+		for _, k := range ours {
+			if other := find(theirs, k.Name); i < len(k.MS) && i < len(other) {
+				sum, n = sum+math.Log(k.MS[i]/other[i]), n+1
+			}
+		}
+		if n > 0 {
+			each = append(each, math.Exp(sum/n))
+		}
+	}
+	return spreadOf(each)
 }
 
 func cpuOverHTTP(ctx context.Context, addr, host string) ([]kernel, error) {

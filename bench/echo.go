@@ -29,8 +29,8 @@ func benchEcho(ctx context.Context, cfg config, r *report) error {
 		if err := contest(ctx, cfg.fewer(), r, 16, bare, forward, touch); err != nil {
 			return err
 		}
-		r.target("echo of 1 MiB, forwarded / bare fasthttp", forward.median()/bare.median(), 0.5, false, "")
-		r.line("  %-44s %8.2f", "echo of 1 MiB, touched / bare fasthttp", touch.median()/bare.median())
+		r.reach("echo of 1 MiB, forwarded / bare fasthttp", forward.over(bare), 0.5, false, "")
+		r.ratio("echo of 1 MiB, touched / bare fasthttp", touch.over(bare), false)
 		return nil
 	})
 }

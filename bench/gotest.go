@@ -71,6 +71,27 @@ func (into results) of(name, unit string) float64 {
 	return math.NaN()
 }
 
+// microseconds are what an operation took in each turn.
+func (into results) microseconds(name string) []float64 {
+	var all []float64
+	for _, ns := range into[name]["ns/op"] {
+		all = append(all, ns/1000)
+	}
+	return all
+}
+
+// each is how often the operation of a benchmark ran, turn by turn, or what it says of itself in a unit of its own.
+func (into results) each(name, unit string) []float64 {
+	if unit != "/s" {
+		return into[name][unit]
+	}
+	var all []float64
+	for _, ns := range into[name]["ns/op"] {
+		all = append(all, 1e9/ns)
+	}
+	return all
+}
+
 // perSecond is how often the operation of a benchmark ran.
 func (into results) perSecond(name string) float64 { return 1e9 / into.of(name, "ns/op") }
 
@@ -80,6 +101,19 @@ func (r *report) beside(what string, ours, raw, want float64, unit string) {
 	if want > 0 {
 		r.target(what+" / raw", ours/raw, want, false, "")
 	} else {
-		r.line("  %-44s %8.2f", what+" / raw", ours/raw)
+		r.ratio(what+" / raw", once(ours/raw), false)
+	}
+}
+
+// compared prints two benchmarks and their ratio turn by turn; want 0 is no target. The unit "/s" is how often the operations ran.
+func (r *report) compared(what string, all results, ours, raw, beside, unit string, want float64) {
+	a, b := all.each(ours, unit), all.each(raw, unit)
+	r.line("  %-44s %8.0f %s, %s %.0f %s", what, spreadOf(a).median, unit, beside, spreadOf(b).median, unit)
+	r.note(what, spreadOf(a), unit)
+	r.note(what+", "+beside, spreadOf(b), unit)
+	if want > 0 {
+		r.reach(what+" / "+beside, pairs(a, b), want, false, "")
+	} else {
+		r.ratio(what+" / "+beside, pairs(a, b), false)
 	}
 }

@@ -43,8 +43,10 @@ func contest(ctx context.Context, cfg config, r *report, conns int, all ...*cont
 	r.line("  wrk, %d connections, %d alternating windows of %v, medians (lowest-highest)", conns, cfg.windows, cfg.window)
 	for _, c := range all {
 		rate := spreadOf(c.rate)
-		r.line("  %-34s %8.0f req/s (%.0f-%.0f)   p50 %.2f ms   p99 %.1f ms", c.name, rate.median, rate.low, rate.high,
+		r.line("  %-34s %8.0f req/s (%.0f-%.0f)   p50 %.2f ms   p99 %.1f ms", c.name, c.median(), rate.low, rate.high,
 			spreadOf(c.p50).median, spreadOf(c.p99).median)
+		r.note(c.name, rate, "req/s")
+		r.percentiles(c.name, c.p50, c.p99)
 		if c.refused > 0 {
 			r.line("    %d of its answers are no success: MISSED", c.refused)
 			r.missed = append(r.missed, c.name+": only successes")
@@ -55,6 +57,9 @@ func contest(ctx context.Context, cfg config, r *report, conns int, all ...*cont
 
 // median is a contender's rate.
 func (c *contender) median() float64 { return spreadOf(c.rate).median }
+
+// over is its rate beside another's, window by window.
+func (c *contender) over(other *contender) spread { return pairs(c.rate, other.rate) }
 
 var (
 	rateLine    = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)

@@ -1,6 +1,10 @@
 // Command bench measures a node beside its baselines, in one run. See README.md in this folder.
 //
-//	main.go        which parts run, and the report
+//	main.go        which parts run
+//	report.go      the lines of a run, values with their spread, the table of ratios
+//	document.go    a run as a JSON document, and the kept ones
+//	check.go       a run beside the kept ones, by ratio
+//	plots.go       pictures, which plot/ draws
 //	process.go     node and baseline processes, and what they cost
 //	workers.go     what is deployed on them
 //	load.go        contenders under wrk, in alternating windows
@@ -28,11 +32,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,6 +45,11 @@ import (
 
 // config is what the command line asks for.
 type config struct {
+	json    string // the document of the run; "" is none
+	check   bool
+	against string // a document or a folder of them
+	plots   string // a folder for pictures; "" is none
+
 	only    string
 	windows int
 	window  time.Duration
@@ -52,35 +61,27 @@ type config struct {
 	peers     bool
 }
 
+// suite is what the parts of this run belong to: names of parts are used in both.
+func (c config) suite() string {
+	if c.peers {
+		return "peers"
+	}
+	return "rooms"
+}
+
+// named says whether the command line asks for a part by its name.
+func (c config) named(part string) bool { return slices.Contains(strings.Split(c.only, ","), part) }
+
 // fewer is for the parts that tell more than they prove: half as many windows, shorter ones.
 func (c config) fewer() config {
 	c.windows, c.window = max(1, c.windows/2), c.window*2/3
 	return c
 }
 
-// report collects the lines of the run and the values that have a target.
-type report struct{ missed []string }
-
-func (r *report) line(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-
-// target says a value with what it has to reach.
-func (r *report) target(name string, value, want float64, atMost bool, unit string) {
-	ok, sign := value >= want, ">="
-	if atMost {
-		ok, sign = value <= want, "<="
-	}
-	verdict := "met"
-	if !ok {
-		verdict = "MISSED"
-		r.missed = append(r.missed, name)
-	}
-	r.line("  %-44s %8.2f %-4s (target %s %g: %s)", name, value, unit, sign, want, verdict)
-}
-
 func main() {
 	var cfg config
 	serve := flag.String("serve-fasthttp", "", "internal: serve the baseline on this address")
-	flag.StringVar(&cfg.only, "only", "", "one part by name (default: all but "+strings.Join(long, ", ")+")")
+	flag.StringVar(&cfg.only, "only", "", "parts by name, a comma between two (default: all but "+strings.Join(long, ", ")+")")
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
@@ -88,6 +89,10 @@ func main() {
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
 	flag.DurationVar(&cfg.soak, "soak", 5*time.Minute, "how long the soak part overloads the node")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
+	flag.StringVar(&cfg.json, "json", "", "write the run to this file, as JSON")
+	flag.BoolVar(&cfg.check, "check", false, "compare by ratio with kept results, and fail if something regressed; with files named: those instead of a new run")
+	flag.StringVar(&cfg.against, "against", "bench/results", "what -check compares with: a document, or the committed ones of a folder")
+	flag.StringVar(&cfg.plots, "plot", "", "draw the run and the kept results into this folder, as PNG")
 	flag.Parse()
 	if *serve != "" {
 		serveFasthttp(*serve)
@@ -95,10 +100,22 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, cfg); err != nil {
+	err := begin(ctx, cfg, flag.Args())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// begin runs parts, or compares documents that are there.
+func begin(ctx context.Context, cfg config, files []string) error {
+	switch {
+	case len(files) == 0:
+		return run(ctx, cfg)
+	case !cfg.check:
+		return fmt.Errorf("unknown argument %q (files are named for -check)", files[0])
+	}
+	return checkFiles(ctx, cfg, files)
 }
 
 // long are the parts that run only when they are named: a run without names has to end within ten minutes.
@@ -117,20 +134,20 @@ func run(ctx context.Context, cfg config) error {
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}
-	if cfg.only != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == cfg.only }) {
-		var names []string
-		for _, p := range parts {
-			names = append(names, p.name)
-		}
-		return fmt.Errorf("there is no part %q; there are %s", cfg.only, strings.Join(names, ", "))
+	if err := cfg.known(parts); err != nil {
+		return err
 	}
 	var r report
-	r.line("machine: %s; %s", machine(), runtime.Version())
-	r.line("command: bench %s", strings.Join(os.Args[1:], " "))
+	doc := newDocument(ctx, cfg)
+	if err := prepare(cfg.json); err != nil { // now, not after ten minutes
+		return err
+	}
+	r.line("machine: %s; %s", doc.Machine, doc.Go)
+	r.line("command: %s   (commit %s)", doc.Command, doc.Commit)
 	var failed []string
 	began := time.Now()
 	for _, p := range parts {
-		if cfg.only != "" && cfg.only != p.name || ctx.Err() != nil {
+		if cfg.only != "" && !cfg.named(p.name) || ctx.Err() != nil {
 			continue
 		}
 		r.line("\n%s", p.name)
@@ -138,54 +155,68 @@ func run(ctx context.Context, cfg config) error {
 			r.line("  left out, it is long: -only %s", p.name)
 			continue
 		}
-		start := time.Now()
+		r.part = p.name
+		start, done := time.Now(), partRun{Name: p.name}
 		if err := p.run(ctx, cfg, &r); err != nil {
 			r.line("  FAILED: %v", err)
-			failed = append(failed, p.name)
+			failed, done.Failed = append(failed, p.name), firstLine(err)
 		}
+		done.Seconds = time.Since(start).Round(time.Second).Seconds()
+		doc.Parts = append(doc.Parts, done)
 		r.line("  (%v)", time.Since(start).Round(time.Second))
 	}
+	r.part = "all"
+	if gap > 0 {
+		r.note("largest poll gap", once(gap*1000), "ms")
+	}
+	r.table()
 	r.line("\nlargest poll gap over all parts: %s", largestGap())
 	r.line("took %v", time.Since(began).Round(time.Second))
 	if len(r.missed) > 0 {
 		r.line("targets missed: %s", strings.Join(r.missed, ", "))
 	}
+	doc.Seconds, doc.Results = time.Since(began).Round(time.Second).Seconds(), r.results
+	err := doc.finish(ctx, cfg, &r)
 	if len(failed) > 0 {
-		return fmt.Errorf("parts that failed: %s", strings.Join(failed, ", "))
+		err = errors.Join(fmt.Errorf("parts that failed: %s", strings.Join(failed, ", ")), err)
+	}
+	return err
+}
+
+// finish writes, draws and compares a run, as the command line asks.
+func (d document) finish(ctx context.Context, cfg config, r *report) error {
+	var bad []error
+	if cfg.json != "" {
+		bad = append(bad, d.write(cfg.json))
+	}
+	if cfg.plots != "" && ctx.Err() == nil {
+		bad = append(bad, d.draw(ctx, cfg, r))
+	}
+	if cfg.check && ctx.Err() == nil {
+		bad = append(bad, check(ctx, cfg, r, d))
+	}
+	return errors.Join(bad...)
+}
+
+// known is an error if the command line names a part that is not there.
+func (c config) known(parts []part) error {
+	if c.only == "" {
+		return nil
+	}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	for name := range strings.SplitSeq(c.only, ",") {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no part %q; there are %s", name, strings.Join(names, ", "))
+		}
 	}
 	return nil
 }
 
-// machine says what the numbers were measured on.
-func machine() string {
-	model, release := "unknown processor", "unknown kernel"
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, "model name"); ok {
-				model = strings.Trim(name, "\t :\n")
-				break
-			}
-		}
-	}
-	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		release = strings.TrimSpace(string(b))
-	}
-	return fmt.Sprintf("%s, %d cores, Linux %s", model, runtime.NumCPU(), release)
-}
-
-// spread is the median of some measurements, with the lowest and the highest.
-type spread struct{ median, low, high float64 }
-
-func spreadOf(values []float64) spread {
-	if len(values) == 0 {
-		return spread{}
-	}
-	s := slices.Sorted(slices.Values(values))
-	return spread{s[len(s)/2], s[0], s[len(s)-1]}
-}
-
-// quantile returns the q-quantile of values.
-func quantile(values []float64, q float64) float64 {
-	s := slices.Sorted(slices.Values(values))
-	return s[min(len(s)-1, int(q*float64(len(s))))]
+// firstLine is what a document keeps of an error: the rest is what a node has logged.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }

@@ -39,10 +39,11 @@ func (n *nodeProcess) measureMemory(ctx context.Context, r *report) error {
 		return err
 	}
 	perWorker := float64(idle-empty) / memoryCount / (1 << 20)
+	perSandbox := float64(live-idle) / memoryCount / (1 << 20)
 	r.line("  node with one worker %5.0f MiB, with %d more, idle %5.0f MiB, with %d live sandboxes besides %5.0f MiB",
 		mib(empty), memoryCount, mib(idle), memoryCount, mib(live))
 	r.target("per idle worker", perWorker, 0.5, true, "MiB")
-	r.line("  %-44s %8.2f MiB", "per live sandbox", float64(live-idle)/memoryCount/(1<<20))
+	r.value("per live sandbox", once(perSandbox), "MiB")
 	return nil
 }
 

@@ -44,11 +44,11 @@ func benchObjects(ctx context.Context, cfg config, r *report) error {
 		}{{"4KiB", 0.5}, {"256KiB", 0}, {"1MiB", 0.85}, {"512MiB", 0.85}} {
 			name, what := op+"/size="+size.name, strings.ToLower(op)+" "+size.name
 			r.line("  %-44s %8.0f MB/s, a file %.0f MB/s", what, all.of(name+"/impl=ours", "MB/s"), all.of(name+"/impl=file", "MB/s"))
-			ratio := all.of(name+"/impl=both", "ratio") // both in turn, one operation each
+			ratio := spreadOf(all[name+"/impl=both"]["ratio"]) // both in turn, one operation each
 			if size.want > 0 {
-				r.target(what+" / a file", ratio, size.want, false, "")
+				r.reach(what+" / a file", ratio, size.want, false, "")
 			} else {
-				r.line("  %-44s %8.2f", what+" / a file", ratio)
+				r.ratio(what+" / a file", ratio, false)
 			}
 		}
 	}
@@ -88,6 +88,7 @@ func (n *nodeProcess) measureBodies(ctx context.Context, cfg config, r *report) 
 		if err := contest(ctx, short, r, 16, all...); err != nil {
 			return err
 		}
+		r.besideFirst(all)
 	}
 	for _, way := range []string{"forward", "touch"} {
 		for _, method := range []string{"PUT", "GET"} {
@@ -95,7 +96,7 @@ func (n *nodeProcess) measureBodies(ctx context.Context, cfg config, r *report) 
 			if err != nil {
 				return err
 			}
-			r.line("  %-44s %8.0f MB/s", fmt.Sprintf("%s of %d MiB, one client, %s", method, largeObject>>20, way), largeObject/1e6/took.Seconds())
+			r.value(fmt.Sprintf("%s of %d MiB, one client, %s", method, largeObject>>20, way), once(largeObject/1e6/took.Seconds()), "MB/s")
 		}
 	}
 	if guest := n.metric("edged_sandbox_body_spliced_bytes_total"); guest > 0 {

@@ -127,20 +127,25 @@ func peerHello(ctx context.Context, cfg config, r *report) error {
 			defer w.stop()
 			all = append(all, w.contender("workerd", "/"))
 		}
+		var fixed *contender
 		js, err := startPeer(ctx, func(_, _ string) map[string]string { return map[string]string{"server.mjs": nodeServer} },
 			func(dir, addr string) []string { return []string{"node", dir + "/server.mjs", addr} })
 		if err != nil {
 			r.line("  without node: %v", err)
 		} else {
 			defer js.stop()
-			all = append(all, js.contender("node http, one process", "/"))
+			fixed = js.contender("node http, one process", "/")
+			all = append(all, fixed)
 		}
 		if err := contest(ctx, cfg, r, connections, all...); err != nil {
 			return err
 		}
 		if w != nil {
-			r.target("hello, requests per second / workerd", all[0].median()/all[1].median(), 2, false, "")
-			r.target("hello, p99 / workerd", spreadOf(all[0].p99).median/spreadOf(all[1].p99).median, 0.25, true, "")
+			r.reach("hello, requests per second / workerd", all[0].over(all[1]), 2, false, "")
+			r.reach("hello, p99 / workerd", pairs(all[0].p99, all[1].p99), 0.25, true, "")
+		}
+		if fixed != nil {
+			r.ratio("hello / node's own server", all[0].over(fixed), false)
 		}
 		return nil
 	})
@@ -169,7 +174,8 @@ func peerEcho(ctx context.Context, cfg config, r *report) error {
 		if err := contest(ctx, cfg.fewer(), r, 16, all...); err != nil {
 			return err
 		}
-		r.line("  %-44s %8.2f, %.2f", "forward, touch / workerd", all[0].median()/all[1].median(), all[2].median()/all[3].median())
+		r.ratio("echo of 1 MiB, forwarded / workerd", all[0].over(all[1]), false)
+		r.ratio("echo of 1 MiB, touched / workerd", all[2].over(all[3]), false)
 		return nil
 	})
 }
@@ -208,47 +214,48 @@ func peerObjects(ctx context.Context, cfg config, r *report) error {
 			if err := contest(ctx, cfg.fewer(), r, 16, ours, theirs); err != nil {
 				return err
 			}
-			r.line("  %-44s %8.2f", "get "+size.name+" / nginx", ours.median()/theirs.median())
+			r.ratio("get "+size.name+" / nginx", ours.over(theirs), false)
 		}
 		return nil
 	})
 }
 
-// peerQueue compares the queue at its door with NATS JetStream inside a process of its own.
+// peerQueue compares the queue at its door with NATS JetStream inside a process of its own, in alternating turns.
 func peerQueue(ctx context.Context, cfg config, r *report) error {
-	all, err := room(ctx, "./queue", func(binary string, all results) error {
-		if err := all.run(ctx, binary, storeTurns, "^Benchmark(Send|SendBatch)$/^senders=/^impl=ours$", "500ms"); err != nil {
-			return err
-		}
-		return all.run(ctx, binary, 1, "^BenchmarkDeliver$", "30000x")
-	})
-	if err != nil {
-		return err
-	}
 	dir, err := os.MkdirTemp("", "edged-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "jetstream")
-	if out, err := exec.CommandContext(ctx, "go", "-C", "bench/peers/jetstream", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	jetstream := filepath.Join(dir, "jetstream")
+	if out, err := exec.CommandContext(ctx, "go", "-C", "bench/peers/jetstream", "build", "-o", jetstream, ".").CombinedOutput(); err != nil {
 		r.line("  skipped: JetStream does not build here: %v\n%s", err, out)
 		return nil
 	}
-	for range storeTurns {
-		out, err := exec.CommandContext(ctx, binary).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("JetStream: %w\n%s", err, out)
+	all, err := room(ctx, "./queue", func(binary string, all results) error {
+		for range storeTurns {
+			if err := all.run(ctx, binary, 1, "^Benchmark(Send|SendBatch)$/^senders=/^impl=ours$", "500ms"); err != nil {
+				return err
+			}
+			if err := all.run(ctx, binary, 1, "^BenchmarkDeliver$", "30000x"); err != nil {
+				return err
+			}
+			out, err := exec.CommandContext(ctx, jetstream).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("JetStream: %w\n%s", err, out)
+			}
+			all.parse(string(out))
 		}
-		all.parse(string(out))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	r.line("  512 B, medians of %d turns; JetStream embedded, one work queue stream in files, every write synced", storeTurns)
 	for _, b := range []struct{ what, name string }{{"send, 1 sender", "Send/senders=1"}, {"send, 128 senders", "Send/senders=128"},
 		{"100 at once, 1 sender", "SendBatch/senders=1"}, {"100 at once, 8 senders", "SendBatch/senders=8"}} {
-		ours, theirs := all.of(b.name+"/impl=ours", "msg/s"), all.of(b.name+"/impl=jetstream", "msg/s")
-		r.line("  %-34s edged %8.0f msg/s   JetStream %8.0f msg/s   %6.2f", b.what, ours, theirs, ours/theirs)
+		r.compared(b.what, all, b.name+"/impl=ours", b.name+"/impl=jetstream", "JetStream", "msg/s", 0)
 	}
-	ours, theirs := all.of("Deliver/concurrency=16", "msg/s"), all.of("Deliver/concurrency=16/impl=jetstream", "msg/s")
-	r.line("  %-34s edged %8.0f msg/s   JetStream %8.0f msg/s   %6.2f", "consume, 16 at once", ours, theirs, ours/theirs)
+	r.compared("consume, 16 at once", all, "Deliver/concurrency=16", "Deliver/concurrency=16/impl=jetstream", "JetStream", "msg/s", 0)
 	return nil
 }

@@ -62,11 +62,12 @@ func benchQueue(ctx context.Context, cfg config, r *report) error {
 		want       float64
 	}{{"send, 1 sender", "Send/senders=1", 0.7}, {"send, 128 senders", "Send/senders=128", 0.7},
 		{"sendBatch of 100, 1 sender", "SendBatch/senders=1", 0.5}, {"sendBatch of 100, 8 senders", "SendBatch/senders=8", 0.5}} {
-		r.beside(b.what, all.of(b.name+"/impl=ours", "msg/s"), all.of(b.name+"/impl=pebble", "msg/s"), b.want, "msg/s")
+		r.compared(b.what, all, b.name+"/impl=ours", b.name+"/impl=pebble", "raw", "msg/s", b.want)
 	}
-	r.line("  %-44s %8.0f msg/s", "lease and acknowledge, concurrency 1", all.of("Deliver/concurrency=1", "msg/s"))
-	r.target("lease and acknowledge, concurrency 16", all.of("Deliver/concurrency=16", "msg/s"), 30_000, false, "1/s")
+	r.value("lease and acknowledge, concurrency 1", spreadOf(all["Deliver/concurrency=1"]["msg/s"]), "1/s")
+	r.reach("lease and acknowledge, concurrency 16", spreadOf(all["Deliver/concurrency=16"]["msg/s"]), 30_000, false, "1/s")
 	r.line("  %-44s %8.2f ms p50, %.2f ms p99", "send to handler at 1,000 msg/s, Go", all.of("Latency", "p50-us")/1000, all.of("Latency", "p99-us")/1000)
+	r.percentiles("send to handler at 1,000 msg/s, Go", []float64{all.of("Latency", "p50-us") / 1000}, []float64{all.of("Latency", "p99-us") / 1000})
 
 	s, err := openSink(max(pacedMessages, streamMessages))
 	if err != nil {
@@ -102,6 +103,7 @@ func (n *nodeProcess) measureQueues(ctx context.Context, cfg config, r *report, 
 	if err := contest(ctx, cfg.fewer(), r, 2*connections, none, send, batch); err != nil {
 		return err
 	}
+	r.besideFirst([]*contender{none, send, batch})
 	_, err = n.create(ctx, "QueueConsumer/0.3.0/", "queues.consumer", map[string]any{"queue": queues[1].Resource, "worker": worker,
 		"maxBatchSize": 100, "maxBatchTimeoutSeconds": 0, "maxConcurrency": 16, "maxRetries": 3, "retryDelaySeconds": 0})
 	if err != nil {
@@ -113,6 +115,7 @@ func (n *nodeProcess) measureQueues(ctx context.Context, cfg config, r *report, 
 	took := s.took(pacedMessages)
 	r.line("  %-44s p50 %.2f ms, p99 %.2f ms, from the request to the consumer's own request outside",
 		fmt.Sprintf("%d messages at 1,000 msg/s, JavaScript", pacedMessages), quantile(took, 0.5), quantile(took, 0.99))
+	r.percentiles("a message at 1,000 msg/s, JavaScript", []float64{quantile(took, 0.5)}, []float64{quantile(took, 0.99)})
 	began := time.Now()
 	s.expect(streamMessages)
 	if err := n.ask(ctx, host, streamMessages/100, 0, func(i int) string { return "/hundred?" + strconv.Itoa(100*i) }, nil); err != nil {
@@ -121,7 +124,7 @@ func (n *nodeProcess) measureQueues(ctx context.Context, cfg config, r *report, 
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
-	r.line("  %-44s %8.0f msg/s", "sendBatch to acknowledged, JavaScript", streamMessages/time.Since(began).Seconds())
+	r.value("sendBatch to acknowledged, JavaScript", once(streamMessages/time.Since(began).Seconds()), "1/s")
 	return nil
 }
 

@@ -18,9 +18,11 @@ func benchReset(ctx context.Context, cfg config, r *report) error {
 	if err := all.run(ctx, binary, cfg.windows, "^BenchmarkHello$", "1s"); err != nil {
 		return err
 	}
-	fresh, reused := spreadOf(all["Hello/isolation=request"]["ns/op"]), spreadOf(all["Hello/isolation=worker"]["ns/op"])
-	r.line("  hello in process, medians of %d: pristine %.1f us (%.1f-%.1f), reused %.1f us (%.1f-%.1f)", cfg.windows,
-		fresh.median/1000, fresh.low/1000, fresh.high/1000, reused.median/1000, reused.low/1000, reused.high/1000)
-	r.target("reset", (fresh.median-reused.median)/1000, 10, true, "us")
+	fresh, reused := all.microseconds("Hello/isolation=request"), all.microseconds("Hello/isolation=worker")
+	r.line("  hello in process, medians of %d", cfg.windows)
+	r.value("pristine", spreadOf(fresh), "us")
+	r.value("reused", spreadOf(reused), "us")
+	r.reach("reset", difference(fresh, reused), 10, true, "us")
+	r.ratio("pristine / reused", pairs(fresh, reused), true)
 	return nil
 }

@@ -51,14 +51,15 @@ func benchKV(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	r.line("  from Go, 256 B, 128 clients, medians of %d turns", storeTurns)
-	r.beside("put, new keys", all.perSecond("Put/impl=ours"), all.perSecond("Put/impl=pebble"), 0.4, "/s")
-	r.beside("put, keys that are there", all.perSecond("Put/impl=ours-overwrite"), all.perSecond("Put/impl=pebble"), 0, "/s")
-	r.beside("get", all.perSecond("Get/impl=ours"), all.perSecond("Get/impl=pebble"), 0.8, "/s")
+	r.compared("put, new keys", all, "Put/impl=ours", "Put/impl=pebble", "raw", "/s", 0.4)
+	r.compared("put, keys that are there", all, "Put/impl=ours-overwrite", "Put/impl=pebble", "raw", "/s", 0)
+	r.compared("get", all, "Get/impl=ours", "Get/impl=pebble", "raw", "/s", 0.8)
 	r.target("a peer's feed applied, new keys", all.of("Apply/impl=ours/keys=new", "rec/s"), 100_000, false, "1/s")
-	r.line("  %-44s %8.2f", "a peer's feed applied / raw batches", all.of("Apply/impl=ours/keys=new", "of-raw"))
+	r.ratio("a peer's feed applied / raw batches", spreadOf(all["Apply/impl=ours/keys=new"]["of-raw"]), false)
 	for _, stores := range []int{3, 5, 8} {
 		name := fmt.Sprintf("Converge/stores=%d", stores)
 		r.line("  %d stores on loopback, %.0f puts/s: convergence p50 %.1f ms, p99 %.1f ms", stores, all.of(name, "puts/s"), all.of(name, "p50-ms"), all.of(name, "p99-ms"))
+		r.percentiles(fmt.Sprintf("convergence of %d stores", stores), all[name]["p50-ms"], all[name]["p99-ms"])
 	}
 	return withNode(ctx, cfg, func(n *nodeProcess) error {
 		cache, err := n.boundTo(ctx, "EdgeKVNamespace/0.2.0/", "CACHE", struct{}{})
@@ -105,7 +106,7 @@ func benchSQL(ctx context.Context, cfg config, r *report) error {
 		want       float64
 	}{{"point select", "PointSelect", 0.6}, {"insert", "Insert", 0}, {"transaction of 10 updates", "Transaction10", 0}, {"scan of 10,000 rows", "Scan10000", 0},
 		{"open, query, close", "OpenClose", 0}} {
-		r.beside(b.what, all.perSecond(b.name+"/impl=ours"), all.perSecond(b.name+"/impl=raw"), b.want, "/s")
+		r.compared(b.what, all, b.name+"/impl=ours", b.name+"/impl=raw", "raw", "/s", b.want)
 	}
 	dir, err := os.MkdirTemp("", "edged-bench-")
 	if err != nil {
@@ -180,5 +181,16 @@ func (n *nodeProcess) calls(ctx context.Context, cfg config, r *report, conns in
 		}
 		all = append(all, n.contender(name, host, path))
 	}
-	return contest(ctx, cfg.fewer(), r, conns, all...)
+	if err := contest(ctx, cfg.fewer(), r, conns, all...); err != nil {
+		return err
+	}
+	r.besideFirst(all)
+	return nil
+}
+
+// besideFirst says the rates of all but the first beside the first's, which does nothing but answer.
+func (r *report) besideFirst(all []*contender) {
+	for _, c := range all[1:] {
+		r.ratio(c.name+" / "+strings.TrimPrefix(all[0].name, "from JavaScript, "), c.over(all[0]), false)
+	}
 }

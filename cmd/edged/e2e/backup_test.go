@@ -51,6 +51,7 @@ func (n *node) secretVersion(value string) (uid, spec string) {
 // node key that travelled apart, serves the same worker with the same secret under the same address; without the key
 // nothing is restored. The key is rotated meanwhile.
 func TestSecretsBackupRestore(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	address := n.deploy(write(t, map[string]string{
 		"worker.toml": "name = \"hello\"\nmain = \"hello.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n", "hello.js": secretWorker,
@@ -137,6 +138,7 @@ func TestSecretsBackupRestore(t *testing.T) {
 
 // The audit over the command line: what was done shows, by whom, and what it was refused for.
 func TestAuditCommand(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	n.create("one")
 	n.api("POST", root+"/resources", strings.NewReader(createBody("one")), "Idempotency-Key", "another-key-for-one")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,7 +27,7 @@ type bound struct {
 
 type object map[string]any
 
-var keys int
+var keys atomic.Int64 // numbers Idempotency-Keys
 
 // made creates a Resource and returns its UID once its Operation has succeeded.
 func (n *node) made(form, name string, spec object, private ...map[string]string) string {
@@ -39,8 +40,7 @@ func (n *node) made(form, name string, spec object, private ...map[string]string
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	keys++
-	a := n.api("POST", "/apis/forms.takoform.com/v2/resources", strings.NewReader(string(text)), "Idempotency-Key", fmt.Sprintf("e2e-bindings-%06d", keys))
+	a := n.api("POST", "/apis/forms.takoform.com/v2/resources", strings.NewReader(string(text)), "Idempotency-Key", fmt.Sprintf("e2e-bindings-%06d", keys.Add(1)))
 	var op struct {
 		ID, ResourceUID, Status string
 		Error                   json.RawMessage
@@ -141,6 +141,7 @@ export default {
 // worker-version §8 and the contracts of the bindings, through one real node: each kind reaches its store, another
 // worker and a queue's consumer; what was resolved is there after a kill -9.
 func TestBindings(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, dir)
 	other := n.served("other", `export default { async fetch(request) { return new Response('echo ' + request.method + ' ' + await request.text()) } }`, object{"handlers": []string{"fetch"}})

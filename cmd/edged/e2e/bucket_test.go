@@ -30,6 +30,7 @@ export default {
 // objects §§2–6 through one real node: bodies go through a worker to disk and back unchanged, also after a kill -9; the
 // bucket's Form decides whether a stream needs a length.
 func TestBuckets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, dir)
 	files := n.made("ObjectBucket/0.3.0/", "files", object{})

@@ -44,6 +44,7 @@ func ownCertificate(t *testing.T, name string) (chain, key string, trust *x509.C
 // --tls-dir: a routed name is served with the operator's certificate, every other with the local authority's; files that are replaced
 // are taken into use without a restart.
 func TestOperatorCertificates(t *testing.T) {
+	t.Parallel()
 	chain, key, trust := ownCertificate(t, "www.example.test")
 	dir := write(t, map[string]string{"site.pem": chain, "site.key": key})
 	n := start(t, t.TempDir(), "--tls-dir", dir)

@@ -24,6 +24,7 @@ type crash struct {
 
 // host-api §7.5, row by row, for a Resource whose effect is to keep bytes that are held.
 func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
 	for _, row := range []crash{
 		{"before the acceptance commits", "control.accept", "POST", "", ""},
 		{"after acceptance, before dispatch", "control.dispatch", "POST", "queued", "none"},
@@ -42,7 +43,13 @@ func TestCrashMatrix(t *testing.T) {
 		{"delete after backend success", "control.done", "DELETE", "reconciling", "unknown"},
 		{"delete after terminal", "control.ended", "DELETE", "succeeded", "complete"},
 	} {
-		t.Run(row.name, func(t *testing.T) { row.run(t, (*node).holdBundle, crashBlobs) })
+		if row.repeats() {
+			continue
+		}
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			row.run(t, (*node).holdBundle, crashBlobs)
+		})
 	}
 }
 
@@ -77,6 +84,7 @@ func TestCrashMatrixOfAFetch(t *testing.T) {
 // node-surface §4: an upload that dies when its bytes have their name and nobody holds them yet was not made: they cannot be read, and
 // the same PUT makes it.
 func TestCrashOfAnUpload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := startAt(t, "artifact.placed", dir)
 	if _, _, a, ok := n.upload(helloWorker); ok {
@@ -112,6 +120,7 @@ func TestCrashOfAnUpload(t *testing.T) {
 // The same for Resources whose effect is to make and to remove an empty store. A namespace, a bucket and a queue come and go in one
 // durable step, a database in two each.
 func TestCrashMatrixOfStores(t *testing.T) {
+	t.Parallel()
 	const database = "SQLiteDatabase/0.2.0/"
 	for form, spec := range map[string]string{"EdgeKVNamespace/0.2.0/": "{}", database: "{}", "ObjectBucket/0.3.0/": "{}",
 		"AtLeastOnceQueue/0.2.0/": `{"messageRetentionSeconds":60}`} {
@@ -128,7 +137,13 @@ func TestCrashMatrixOfStores(t *testing.T) {
 				crash{"mid-delete", "sqlstore.discarded", "DELETE", "reconciling", "unknown"})
 		}
 		for _, row := range rows {
-			t.Run(form+row.name, func(t *testing.T) { row.run(t, func(*node) asked { return creation(form, spec) }, 0) })
+			if row.repeats() {
+				continue
+			}
+			t.Run(form+row.name, func(t *testing.T) {
+				t.Parallel()
+				row.run(t, func(*node) asked { return creation(form, spec) }, 0)
+			})
 		}
 	}
 }
@@ -231,6 +246,7 @@ func crashState(t *testing.T, n *node, m asked, found, effect string) {
 // The crash matrix for a mutation that settles when it is accepted, with a secret in it: before the commit there is
 // nothing, after it everything.
 func TestCrashOfASecret(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := startAt(t, "", dir)
 	made, _ := n.send(n.holdBundle())

@@ -10,6 +10,7 @@ import (
 // node-surface §6, sql §8: migrations are applied before traffic moves, each once; a history that was changed stops the deploy
 // and leaves database and traffic as they were.
 func TestDeployMigrations(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	dir := write(t, map[string]string{
 		"worker.toml": "name = 'm'\nmain = 'm.js'\nhandlers = ['fetch']\nendpoint = true\n[bindings]\nDB = { sqlite = 'app', migrations = 'migrations' }\n",

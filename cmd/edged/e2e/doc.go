@@ -18,5 +18,9 @@
 //	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook
 //	durable_test.go   what was acknowledged is there after kill -9
 //
+// Most of a test's time is waiting, so tests are parallel (twice as many as cores; as many as cores under the race detector, with which
+// the program under test is built then too). Those are not that measure time or load a node fully, that change the environment, and
+// that start a node again on an address that the kernel gave it: another test could have taken that.
+//
 // Not here: anything but tests.
 package e2e

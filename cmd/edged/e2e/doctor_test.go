@@ -38,6 +38,7 @@ func examine(t *testing.T, args ...string) (d diagnosis) {
 // The doctor knows a running node's directory, formats, addresses and authority, and what would stop the next start of a stopped one.
 // It takes the configuration of edged run.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	config := write(t, map[string]string{"edged.toml": "http = \"" + n.info.HTTP + "\"\nhttps = \"" + n.info.HTTPS + "\"\ncontrol = \"" + n.info.Control +
 		"\"\nadmin = \"" + n.info.Admin + "\"\nlog_format = \"json\"\nfrozen_after = \"20s\"\n"})

@@ -24,8 +24,7 @@ func (n *node) mutate(method, uid string, spec any) answer {
 		}
 		body = strings.NewReader(string(text))
 	}
-	keys++
-	return n.api(method, "/apis/forms.takoform.com/v2/resources/"+uid, body, "Idempotency-Key", fmt.Sprintf("e2e-mutation-%06d", keys),
+	return n.api(method, "/apis/forms.takoform.com/v2/resources/"+uid, body, "Idempotency-Key", fmt.Sprintf("e2e-mutation-%06d", keys.Add(1)),
 		"Takoform-Expected-Generation", fmt.Sprint(r.Generation))
 }
 
@@ -106,6 +105,7 @@ func (s *switching) free(uid string) {
 // worker-deployment §§3, 4, worker-version §7: new work follows a switch at once; what runs on the dropped version goes on,
 // and that version can be deleted only when its last context has ended.
 func TestSwitchAndDrain(t *testing.T) {
+	t.Parallel()
 	s := newSwitching(start(t, t.TempDir()))
 	running := s.serves("v1", "before the switch")
 	s.held(s.v1, "weighted")
@@ -121,6 +121,7 @@ func TestSwitchAndDrain(t *testing.T) {
 // worker-deployment §4: drain ownership survives a restart. A process dies after the switch was accepted and before the node took it
 // into use: the one after it still serves the old version from its last plan, and owns it, until the switch is in use there.
 func TestSwitchOfAProcessThatDies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSwitching(startAt(t, "", dir))
 	s.kill()
@@ -147,6 +148,7 @@ func TestSwitchOfAProcessThatDies(t *testing.T) {
 // The same for a delete: the process dies with selection closed and a context running. The Operation is taken up again, and deployment
 // and version stay until it has succeeded.
 func TestDeploymentDeleteOfAProcessThatDies(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSwitching(startAt(t, "", dir))
 	s.kill()

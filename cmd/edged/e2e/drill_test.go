@@ -34,6 +34,7 @@ const drilled = `export default { async fetch(request, env) {
 // acknowledged before the backup began is there, all Resources, addresses, tokens and secrets are the same, and the node that starts
 // proves itself. A damaged file, a list that is missing, another key and a directory that is not empty restore nothing.
 func TestBackupAll(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir(), "--max-cpu", "1s")
 	secret := filepath.Join(t.TempDir(), "secrets.toml")
 	dir := write(t, map[string]string{"drilled.js": drilled, "m/1.sql": "create table t(n integer primary key);",

@@ -20,6 +20,7 @@ const moduleWorker = "https://edge.forms.takoform.com/forms/ModuleWorker/0.3.0/"
 // host-api §7.5: what was acknowledged before a kill -9 at a random moment is there afterwards, once, and a replay of its
 // key gives the original Operation.
 func TestAcknowledgedResourcesSurviveKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	acknowledged := map[string]string{} // name -> answer
 	for round := range 4 {
@@ -123,6 +124,7 @@ func (n *node) createUntilKilled(round int, acknowledged map[string]string) {
 
 // A node that was killed serves again, what it served before, from what is on its disk.
 func TestServingSurvivesKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, dir)
 	address := n.deploy(hello(t, ""))

@@ -27,18 +27,22 @@ func example(t *testing.T, name string) string {
 
 // Every example, deployed to a real node and driven over sockets; then again after an orderly restart, and after kill -9.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	for name, drive := range map[string]func(*testing.T, *node, string){
 		"guestbook": driveGuestbook, "hello": driveHello, "hono-api": driveHono, "libraries": driveLibraries, "qoi": driveQOI, "react-ssr": driveReact, "spa": driveSPA,
 		"stream-echo": driveStreams,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			n := start(t, dir)
+			var flags []string
 			if name == "guestbook" { // it calls hello, and has a secret
 				n.deploy(example(t, "hello"))
-				t.Setenv("SIGNING_KEY", "the key of this test")
+				secrets := write(t, map[string]string{"secrets.toml": "SIGNING_KEY = \"the key of this test\"\n"})
+				flags = []string{"--secrets-file", filepath.Join(secrets, "secrets.toml")}
 			}
-			url := n.deploy(example(t, name))
+			url := n.deploy(example(t, name), flags...)
 			drive(t, n, url)
 			if code := n.stop(); code != 0 {
 				t.Fatalf("exit %d after SIGTERM", code)
@@ -48,7 +52,7 @@ func TestExamples(t *testing.T) {
 			n.kill()
 			n = start(t, dir)
 			drive(t, n, url)
-			if again := n.deploy(example(t, name)); again != url {
+			if again := n.deploy(example(t, name), flags...); again != url {
 				t.Errorf("the address moved from %s to %s", url, again)
 			}
 		})

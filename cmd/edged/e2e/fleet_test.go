@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,15 +24,29 @@ type fleetOf struct {
 // places are the addresses of members by data directory: one that comes back is looked for where it was.
 var places sync.Map
 
-// freeAddr is an address that nobody has now.
+// addrs are those that freeAddr has given to a test of this run.
+var addrs sync.Map
+
+// freeAddr is an address that nobody has now, and that nobody gets by chance while a node that is to come back to it is down: it lies
+// below the ports that the kernel gives away, where only this function looks.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	first := 32768
+	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		fmt.Sscan(string(b), &first)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(max(1, first-10000)))
+		if _, given := addrs.LoadOrStore(addr, true); given {
+			continue
+		}
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free address was found")
+	return ""
 }
 
 // member starts a node with a door for other nodes.
@@ -155,6 +170,7 @@ func saying(t *testing.T, text string) string {
 // the KV of the others; what has one home answers there alone; the loss of the leader stops nothing and loses nothing; a member that was
 // away catches up; one that is removed is out for ever.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	alone := start(t, dir)
 	url := alone.deploy(saying(t, "one"))
@@ -236,6 +252,7 @@ func TestFleet(t *testing.T) {
 
 // Issue 7.3: an edge serves from its last plan without any voter, also after a restart, and what needs the control plane is refused.
 func TestEdgeServesAlone(t *testing.T) {
+	t.Parallel()
 	f := foundFleet(t, 1, 1)
 	a, d := f.nodes[0], f.nodes[1]
 	url := f.deploy(a, saying(t, "one"))
@@ -255,6 +272,7 @@ func TestEdgeServesAlone(t *testing.T) {
 
 // Issue 7.2: an invite is good for one node, and a data directory with a history of its own joins no other.
 func TestJoinRefusals(t *testing.T) {
+	t.Parallel()
 	f := foundFleet(t, 1, 0)
 	a := f.nodes[0]
 	own := filepath.Join(t.TempDir(), "data")
@@ -306,6 +324,7 @@ func TestJoinRefusals(t *testing.T) {
 
 // Issue 7: a node that stopped while it founded its fleet goes on with that one, wherever it stopped: its certificate is written last.
 func TestFoundingGoesOn(t *testing.T) {
+	t.Parallel()
 	f := foundFleet(t, 1, 0)
 	a := f.nodes[0]
 	file := func(name string) string { return filepath.Join(a.dir, "fleet", name) }
@@ -332,6 +351,7 @@ func TestFoundingGoesOn(t *testing.T) {
 
 // Issue 7.2: a node that asks while the fleet cannot take anybody in, as between two leaders, asks again.
 func TestJoinIsRepeated(t *testing.T) {
+	t.Parallel()
 	f := foundFleet(t, 1, 0)
 	a := f.nodes[0]
 	var made struct{ Invite string }

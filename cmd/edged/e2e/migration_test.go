@@ -52,8 +52,7 @@ func migrationBody(name, database, set string) string {
 
 func (n *node) migrate(name, database, set string) (outcome, uid string) {
 	n.t.Helper()
-	keys++
-	return n.ends(n.api("POST", root+"/resources", strings.NewReader(migrationBody(name, database, set)), "Idempotency-Key", fmt.Sprintf("e2e-migrate-%06d", keys)))
+	return n.ends(n.api("POST", root+"/resources", strings.NewReader(migrationBody(name, database, set)), "Idempotency-Key", fmt.Sprintf("e2e-migrate-%06d", keys.Add(1))))
 }
 
 // applied is what an application shows: paths applied, files of its set, ready.
@@ -96,6 +95,7 @@ const (
 // sql §8 through the real node: a worker queries what migrations made, a longer set goes on and leaves the older application not ready,
 // every failure has its code and effect, and the ledger is there after a kill -9.
 func TestMigrations(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, dir)
 	db := n.made("SQLiteDatabase/0.2.0/", "app", object{})
@@ -144,8 +144,7 @@ func TestMigrations(t *testing.T) {
 	}
 	remove := func(uid, generation string) int {
 		t.Helper()
-		keys++
-		return n.api("DELETE", root+"/resources/"+uid, nil, "Idempotency-Key", fmt.Sprintf("e2e-migrate-%06d", keys), "Takoform-Expected-Generation", generation).status
+		return n.api("DELETE", root+"/resources/"+uid, nil, "Idempotency-Key", fmt.Sprintf("e2e-migrate-%06d", keys.Add(1)), "Takoform-Expected-Generation", generation).status
 	}
 	if got := remove(set, "1"); got != http.StatusConflict {
 		t.Errorf("the set of an application that failed is deleted: %d", got)
@@ -159,6 +158,7 @@ func TestMigrations(t *testing.T) {
 // host-api §7.5, sql §8.1: killed at any point of an application, the same Operation goes on where the ledger ends. 3.sql would fail if a
 // file ran twice, and if one were skipped.
 func TestCrashOfAMigration(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, point, last, want, shows string
 	}{
@@ -168,6 +168,7 @@ func TestCrashOfAMigration(t *testing.T) {
 		{"after the first file, with a bad one", "sqlstore.migrated", "insert into nothing values (1)", "failed partial migration_sql_error 3.sql: ", "1.sql,2.sql of 3 false"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			n := startAt(t, "", dir)
 			db := n.made("SQLiteDatabase/0.2.0/", "app", object{})

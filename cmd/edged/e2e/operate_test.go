@@ -27,6 +27,7 @@ func (n *node) refused(want string, args ...string) {
 // kv §3 through the operators' door: values byte for byte, metadata, listings; what is no namespace of the caller's is not
 // there.
 func TestOperateKV(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	cache := n.made("EdgeKVNamespace/0.2.0/", "cache", object{})
 	n.made("AtLeastOnceQueue/0.2.0/", "tasks", object{"messageRetentionSeconds": 3600})
@@ -71,6 +72,7 @@ func TestOperateKV(t *testing.T) {
 // node-surface §4: the door is for operators, and each sees what is its own tenant's and Space's alone; another's store
 // looks as if it were not there.
 func TestOperateTenants(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	cache := n.made("EdgeKVNamespace/0.2.0/", "cache", object{})
 	n.edged("kv", "put", "cache", "k", "v")
@@ -106,6 +108,7 @@ func TestOperateTenants(t *testing.T) {
 
 // sql §§3–6 through the operators' door: reading unless --write, tagged values, the shell's own commands, text out and in.
 func TestOperateSQL(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	n.made("SQLiteDatabase/0.2.0/", "app", object{})
 	dump := filepath.Join(t.TempDir(), "app.sql")
@@ -143,6 +146,7 @@ func TestOperateSQL(t *testing.T) {
 
 // queue §§2–6 through the operators' door: what waits, dead letters back where they came from, purge.
 func TestOperateQueue(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	queue := object{"messageRetentionSeconds": 3600}
 	tasks, dead, other := n.made("AtLeastOnceQueue/0.2.0/", "tasks", queue), n.made("AtLeastOnceQueue/0.2.0/", "dead", queue), n.made("AtLeastOnceQueue/0.2.0/", "other", queue)
@@ -189,6 +193,7 @@ func TestOperateQueue(t *testing.T) {
 
 // objects §3 through the operators' door: bodies byte for byte, listings with folders, parts, the checksums.
 func TestOperateObjects(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	n.made("ObjectBucket/0.3.0/", "files", object{})
 	n.made("ObjectBucket/0.2.0/", "old", object{})
@@ -235,6 +240,7 @@ func TestOperateObjects(t *testing.T) {
 // Backups of what workers keep, restored beside the control room's onto an empty node: the same values, rows and messages
 // under the same names; a backup of another room, half a backup, and a room that is there are refused.
 func TestBackupStores(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	n.made("EdgeKVNamespace/0.2.0/", "cache", object{})
 	n.made("SQLiteDatabase/0.2.0/", "app", object{})

@@ -62,6 +62,7 @@ func TestWrongUsageExitsTwo(t *testing.T) {
 
 // What stands in the way of a start is said by name, with exit code 1.
 func TestStartRefusals(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -128,6 +129,7 @@ func TestLifeOfANode(t *testing.T) {
 
 // node-surface §5: the admin listener.
 func TestAdmin(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	admin := n.client(n.info.Admin, nil)
 	for path, want := range map[string]string{
@@ -153,6 +155,7 @@ func TestAdmin(t *testing.T) {
 
 // host-api §4: no or unknown credential is 401 with a challenge; discovery needs none.
 func TestControlListenerAuthentication(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	c := n.client(n.info.Control, n.trust())
 	for _, tt := range []struct {
@@ -189,6 +192,7 @@ func hello(t *testing.T, extra string) string {
 
 // node-surface §7: host-made answers say their class; worker-made ones never do.
 func TestUnknownAndMisdirectedHosts(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	url := n.deploy(hello(t, "domains = [\"www.example.test\"]\n"))
 	if a := n.get(url + "/x?q"); a.status != 200 || a.body != "hello /x" || a.header.Get("Edged-Error") != "" {
@@ -214,6 +218,7 @@ func TestUnknownAndMisdirectedHosts(t *testing.T) {
 
 // A deploy with nothing changed mutates nothing: the Resources keep their generations.
 func TestDeployIsIdempotent(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	dir := hello(t, "")
 	first := n.deploy(dir)
@@ -229,6 +234,7 @@ func TestDeployIsIdempotent(t *testing.T) {
 // kv §2: the support profile that discovery leads to shows this node's limits and choices as they are set, and its target for
 // convergence, which holds.
 func TestSupportProfile(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir(), "--max-cpu", "1500ms", "--max-wall", "7s", "--max-wall-events", "9m", "--max-memory", "96MiB",
 		"--max-request-body", "101MiB", "--max-inflight", "3", "--max-queue", "5", "--isolation", "worker")
 	page := n.api("GET", "/docs/profile", nil).body

@@ -85,6 +85,7 @@ const lastGet = "GET /url HTTP/1.1\r\nHost: public.test\r\nConnection: close\r\n
 
 // node-surface §7: each malformed or ambiguous request is refused whole, and nothing behind it is taken for a request.
 func TestAmbiguousRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	deployPublic(n)
 	head := "POST /text HTTP/1.1\r\nHost: public.test\r\n"
@@ -126,6 +127,7 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 
 // module-worker §3.1, node-surface §7: what a worker says of its answer never breaks the framing nor passes for the node.
 func TestAnswersAreFramedByTheNode(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	deployPublic(n)
 	for _, tt := range []struct {
@@ -236,6 +238,7 @@ func TestClientsLeaveAndTasksStay(t *testing.T) {
 // node-surface §7: a version whose code is gone or altered on the disk answers 503 not_serving, and nothing else runs in
 // its place; its neighbours serve.
 func TestDamagedVersionIsNotServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := start(t, dir)
 	deployPublic(n)

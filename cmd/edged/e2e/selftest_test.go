@@ -49,7 +49,8 @@ func (n *node) selftest(flags ...string) (r tested) {
 // The selftest passes on a sound node over both public listeners, names the contract's section for each check, and leaves the node
 // as it found it.
 func TestSelftest(t *testing.T) {
-	n := start(t, t.TempDir(), "--max-cpu", "1s")
+	t.Parallel()
+	n := start(t, t.TempDir(), "--max-cpu", "3s") // to fill its memory takes a guest most of a second on a busy machine
 	neighbour := n.deploy(hello(t, ""))
 	before := n.list("")
 	for _, flags := range [][]string{nil, {"--front", "https://" + n.info.HTTPS}} {
@@ -132,7 +133,7 @@ func spoiler(t *testing.T, to string, spoil *strings.Replacer) string {
 }
 
 // A node that misses a floor, or whose answers are spoilt on the way, is found out: the checks that it breaks fail, and no others.
-func TestSelftestFindsFaults(t *testing.T) {
+func TestSelftestFindsFaults(t *testing.T) { // not beside others: what is not there within two seconds counts as a fault
 	n := start(t, t.TempDir(), "--max-cpu", "1s", "--max-request-body", "1MiB")
 	if got := n.selftest().failed(); !slices.Equal(got, []string{"limit.body"}) {
 		t.Errorf("below the floor of bodies: %v", got)
@@ -189,6 +190,7 @@ func TestSelftestFindsFaults(t *testing.T) {
 
 // A selftest that is interrupted removes what it made; one that is killed says nothing, and its Space can be removed by name.
 func TestSelftestCleansUp(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	spaceOf := func(signal syscall.Signal) (space, out string, code int) {
 		var text bytes.Buffer

@@ -12,6 +12,7 @@ import (
 // edged status tells the one on call what runs, how it fares, and what is broken and why: here a version whose secret cannot be
 // opened, for the node key is gone.
 func TestStatusAtNight(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir())
 	secret := filepath.Join(t.TempDir(), "secrets.toml")
 	if err := os.WriteFile(secret, []byte("API_KEY = \"opensesame\"\n"), 0o600); err != nil {

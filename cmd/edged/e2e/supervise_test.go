@@ -115,6 +115,7 @@ const slowWorker = `export default { async fetch(request) {
 // Signals reach the serving process once, whoever gets them: the first drains, the second ends at once, and the exit code
 // is passed through.
 func TestSignalsAreForwarded(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		who  func(n *node) []int
@@ -126,6 +127,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 		{"supervisor twice", func(n *node) []int { return []int{n.cmd.Process.Pid, 0, n.cmd.Process.Pid} }, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			n := start(t, t.TempDir())
 			url := n.deploy(write(t, map[string]string{
 				"worker.toml": "name = \"slow\"\nmain = \"slow.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n", "slow.js": slowWorker}))

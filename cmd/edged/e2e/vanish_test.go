@@ -8,6 +8,7 @@ import (
 // REL-10 with a real process: a pinned target that is gone out of band shows on what relied on it; reads heal nothing, and
 // nothing is found anew by name.
 func TestOutOfBandRemoval(t *testing.T) {
+	t.Parallel()
 	n := startAt(t, "", t.TempDir())
 	cache := n.made("EdgeKVNamespace/0.2.0/", "cache", object{})
 	worker := n.made("ModuleWorker/0.3.0/", "w", object{})
