@@ -16,6 +16,10 @@
 //	control.go     creates, one change, lists and a restart among many Resources
 //	cpu.go         JavaScript kernels beside node
 //	stores.go      kv and sql beside what they are made of, and from JavaScript
+//	nodes.go       fleets of real nodes
+//	converge.go    a fleet's KV: until all have a put
+//	stopped.go     a fleet's KV with a node that is stopped, or cut off
+//	fleet.go       a fleet's plan: until all serve a change
 //	queue.go       queues, to the end of a JavaScript consumer
 //	objects.go     object buckets beside plain files, and through a worker
 //	peers.go       other servers; peers/ has what they need
@@ -46,6 +50,9 @@ type config struct {
 	resources int
 	density   int
 	peers     bool
+
+	partition time.Duration
+	token     string // file with the token of a fleet's nodes; "" means each has its own
 }
 
 // fewer is for the parts that tell more than they prove: half as many windows, shorter ones.
@@ -82,6 +89,7 @@ func main() {
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
+	flag.DurationVar(&cfg.partition, "partition", 10*time.Second, "how long the converge part cuts a node off")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.Parse()
 	if *serve != "" {
@@ -97,7 +105,7 @@ func main() {
 }
 
 // long are the parts that run only when they are named: a run without names has to end within ten minutes.
-var long = []string{"density", "databases"}
+var long = []string{"density", "databases", "converge", "fleet"}
 
 // part is one of the measurements.
 type part struct {
@@ -108,7 +116,7 @@ type part struct {
 func run(ctx context.Context, cfg config) error {
 	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
 		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"control", benchControl},
-		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
+		{"kv", benchKV}, {"converge", benchConverge}, {"fleet", benchFleet}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}}
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}
