@@ -82,6 +82,9 @@ func (f *nodeFleet) observe(ctx context.Context) ([]*observer, error) {
 		if o.client, err = as.node.memberClient(o.node.peer); err != nil {
 			return nil, err
 		}
+		if err := soon(ctx, func() error { _, err := o.vector(ctx); return err }); err != nil { // who joined last may be unknown yet
+			return nil, err
+		}
 	}
 	return all, nil
 }
