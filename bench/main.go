@@ -18,7 +18,8 @@
 //	stores.go      kv and sql beside what they are made of, and from JavaScript
 //	nodes.go       fleets of real nodes
 //	converge.go    a fleet's KV: until all have a put
-//	stopped.go     a fleet's KV with a node that is stopped, or cut off
+//	observe.go     what a node's KV has of the others
+//	stopped.go     a fleet's KV while a node is stopped, and after
 //	fleet.go       a fleet's plan: until all serve a change
 //	queue.go       queues, to the end of a JavaScript consumer
 //	objects.go     object buckets beside plain files, and through a worker
@@ -51,7 +52,8 @@ type config struct {
 	density   int
 	peers     bool
 
-	partition time.Duration
+	nodes     int
+	away      time.Duration
 	token     string // file with the token of a fleet's nodes; "" means each has its own
 }
 
@@ -89,7 +91,8 @@ func main() {
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
-	flag.DurationVar(&cfg.partition, "partition", 10*time.Second, "how long the converge part cuts a node off")
+	flag.IntVar(&cfg.nodes, "nodes", 0, "how many nodes the converge part runs (default: 3, 5 and 8 in turn)")
+	flag.DurationVar(&cfg.away, "away", 10*time.Second, "how long the converge part stops one of 3 nodes")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.Parse()
 	if *serve != "" {

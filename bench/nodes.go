@@ -42,8 +42,10 @@ func withFleet(ctx context.Context, cfg config, voters, edges int, use func(*nod
 			err = fmt.Errorf("%w\nnode %d said last:\n%s", err, i, *n.said)
 		}
 	}
-	for _, n := range f.nodes {
-		err = errors.Join(err, n.stop())
+	for i, n := range f.nodes {
+		if stopped := n.stop(); stopped != nil {
+			err = errors.Join(err, fmt.Errorf("node %d at its end: %w\n%s", i, stopped, *n.said))
+		}
 	}
 	return err
 }
