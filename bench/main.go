@@ -52,9 +52,9 @@ type config struct {
 	density   int
 	peers     bool
 
-	nodes     int
-	away      time.Duration
-	token     string // file with the token of a fleet's nodes; "" means each has its own
+	nodes int
+	away  time.Duration
+	token string // file with the token of a fleet's nodes; "" means each has its own
 }
 
 // fewer is for the parts that tell more than they prove: half as many windows, shorter ones.
