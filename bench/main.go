@@ -23,6 +23,11 @@
 //	cpu.go         JavaScript kernels beside node
 //	unedited.go    the same beside the engine without our edits
 //	stores.go      kv and sql beside what they are made of, and from JavaScript
+//	nodes.go       fleets of real nodes
+//	converge.go    a fleet's KV: until all have a put
+//	observe.go     what a node's KV has of the others
+//	stopped.go     a fleet's KV while a node is stopped, and after
+//	fleet.go       a fleet's plan: until all serve a change
 //	queue.go       queues, to the end of a JavaScript consumer
 //	objects.go     object buckets beside plain files, and through a worker
 //	peers.go       other servers; peers/ has what they need
@@ -59,6 +64,10 @@ type config struct {
 	density   int
 	soak      time.Duration
 	peers     bool
+
+	nodes int
+	away  time.Duration
+	token string // file with the token of a fleet's nodes; "" means each has its own
 }
 
 // suite is what the parts of this run belong to: names of parts are used in both.
@@ -88,6 +97,8 @@ func main() {
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
 	flag.DurationVar(&cfg.soak, "soak", 5*time.Minute, "how long the soak part overloads the node")
+	flag.IntVar(&cfg.nodes, "nodes", 0, "how many nodes the converge part runs (default: 3, 5 and 8 in turn)")
+	flag.DurationVar(&cfg.away, "away", 10*time.Second, "how long the converge part stops one of 3 nodes")
 	flag.BoolVar(&cfg.peers, "peers", false, "measure beside other servers instead")
 	flag.StringVar(&cfg.json, "json", "", "write the run to this file, as JSON")
 	flag.BoolVar(&cfg.check, "check", false, "compare by ratio with kept results, and fail if something regressed; with files named: those instead of a new run")
@@ -119,7 +130,7 @@ func begin(ctx context.Context, cfg config, files []string) error {
 }
 
 // long are the parts that run only when they are named: a run without names has to end within ten minutes.
-var long = []string{"density", "databases", "soak"}
+var long = []string{"density", "databases", "soak", "converge", "fleet"}
 
 // part is one of the measurements.
 type part struct {
@@ -130,7 +141,7 @@ type part struct {
 func run(ctx context.Context, cfg config) error {
 	parts := []part{{"hello", benchHello}, {"echo", benchEcho}, {"api", benchAPI}, {"bundle", benchBundle}, {"reset", benchReset}, {"cold", benchCold},
 		{"deploy", benchDeploy}, {"memory", benchMemory}, {"density", benchDensity}, {"neighbours", benchNeighbours}, {"soak", benchSoak}, {"control", benchControl},
-		{"kv", benchKV}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}, {"engine", benchEngine}}
+		{"kv", benchKV}, {"converge", benchConverge}, {"fleet", benchFleet}, {"sql", benchSQL}, {"databases", benchDatabases}, {"queue", benchQueue}, {"objects", benchObjects}, {"cpu", benchCPU}, {"engine", benchEngine}}
 	if cfg.peers {
 		parts = []part{{"hello", peerHello}, {"echo", peerEcho}, {"objects", peerObjects}, {"queue", peerQueue}}
 	}

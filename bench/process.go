@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +31,7 @@ type nodeProcess struct {
 	pid    int    // of the serving process
 	http   string // address of the plain public listener
 	admin  string
+	peer   string // address for other members of its fleet; "" alone
 	client *client.Client
 	said   *tail
 	booted time.Duration // from exec to all listeners accepting
@@ -49,14 +51,18 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 		return nil, fmt.Errorf("%w (make build makes it)", err)
 	}
 	lines := bufio.NewScanner(out)
-	for i := 0; i < 3 && lines.Scan(); i++ {
+	listeners := 3
+	if slices.Contains(flags, "--peer") {
+		listeners++
+	}
+	for i := 0; i < listeners && lines.Scan(); i++ {
 		continue
 	}
 	n.booted = time.Since(began)
 	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the process
 	var info struct {
-		PID         int
-		HTTP, Admin string
+		PID               int
+		HTTP, Admin, Peer string
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err == nil {
@@ -66,8 +72,8 @@ func startNode(ctx context.Context, cfg config, dir string, flags ...string) (*n
 		stopped := n.stop() // it has said everything then
 		return nil, errors.Join(fmt.Errorf("the node did not start: %w\n%s", err, *n.said), stopped)
 	}
-	n.http, n.admin, n.pid = info.HTTP, info.Admin, info.PID
-	opt, err := client.Find(client.Where{DataDir: dir})
+	n.http, n.admin, n.peer, n.pid = info.HTTP, info.Admin, info.Peer, info.PID
+	opt, err := client.Find(client.Where{DataDir: dir, TokenFile: cfg.token})
 	if err == nil {
 		n.client, err = client.New(opt)
 	}
