@@ -86,6 +86,11 @@ func (f *fleet) origins() (out []string) {
 	return out
 }
 
+// program is what this member announces of the program that it runs.
+func (n *Node) program() feed.Program {
+	return feed.Program{Version: n.opt.Version, Level: control.Level}
+}
+
 func (f *fleet) upstreams() (out []feed.Upstream) {
 	for id, m := range f.known() {
 		if id != f.self {
@@ -261,5 +266,5 @@ func (n *Node) fleetOptions() *control.FleetOptions {
 		return nil
 	}
 	return &control.FleetOptions{Joined: f.joined, Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
-		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Keys: n.gatherKeys}
+		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Announced: f.server.Announced, Program: n.program(), Keys: n.gatherKeys}
 }

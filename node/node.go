@@ -244,7 +244,7 @@ func (n *Node) openControl() error {
 	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
 	if n.fleet != nil {
 		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
-		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.log)
+		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.program(), n.log)
 	}
 	if last := n.control.LastPlan(); !last.Empty() {
 		n.takePlan(last) // serving does not wait for the control room
@@ -341,6 +341,9 @@ func (n *Node) awaitPlan(ctx context.Context) bool {
 		case <-n.planned:
 			return true
 		case <-look.C:
+			if n.control != nil && n.control.Halted() != nil {
+				return true // it has said so
+			}
 			if !n.waitsForVote() {
 				continue
 			}
@@ -381,6 +384,11 @@ func (n *Node) problems() map[string]string {
 	out := map[string]string{}
 	if err := n.space.Check(); err != nil {
 		out["disk"] = fault.Detail(err)
+	}
+	if n.control != nil {
+		if err := n.control.Halted(); err != nil {
+			out["control"] = fault.Detail(err)
+		}
 	}
 	n.fleetProblems(out)
 	return out

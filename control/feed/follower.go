@@ -28,6 +28,7 @@ type FollowerOptions struct {
 	Server    *Server           // required: hands the plan on; nobody else publishes to it
 	// Use takes what a delta changes into use and returns when it is; one call at a time. The files of all that is deployed are in Files.
 	Use     func(*plan.Delta)
+	Program Program      // that this node runs; it is announced to the voters
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void
 }
@@ -66,7 +67,7 @@ func NewFollower(opt FollowerOptions) (*Follower, error) {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(nil)
 	}
-	f := &Follower{opt: opt, reports: NewReporter(opt.Client, opt.Upstreams, opt.Log)}
+	f := &Follower{opt: opt, reports: NewReporter(opt.Client, opt.Upstreams, opt.Program, opt.Log)}
 	f.inbox.init()
 	f.needs.init(opt.Files)
 	var err, merr error

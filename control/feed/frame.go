@@ -190,7 +190,7 @@ func (d *Decoder) take(kind byte, body []byte) (e Event, done bool, err error) {
 	switch kind {
 	case frameHello:
 		if len(body) != 9 || body[8] > 1 {
-			return e, false, malformed("the hello has another form")
+			return e, false, malformed("the hello has another form: another version of edged sends it")
 		}
 		d.began, d.bytes = true, 0
 		return Event{Hello: &Hello{Epoch: binary.BigEndian.Uint64(body), Partial: body[8] == 1}}, true, nil
@@ -212,7 +212,7 @@ func (d *Decoder) take(kind byte, body []byte) (e Event, done bool, err error) {
 		d.bytes = 0
 		return Event{Beat: &Beat{Index: binary.BigEndian.Uint64(body), Age: age}}, true, nil
 	}
-	return e, false, malformed("a frame is of kind %d", kind)
+	return e, false, malformed("a frame is of kind %d, which this program does not know: a newer edged sends it", kind)
 }
 
 func (d *Decoder) piece(body []byte) error {

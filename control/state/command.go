@@ -49,8 +49,9 @@ const (
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
 // out outside; Apply adds nothing of its own.
 type Command struct {
-	Kind Kind  `json:"kind"`
-	At   int64 `json:"at"` // Unix ms
+	Kind  Kind  `json:"kind"`
+	Level int   `json:"level,omitempty"` // that a program needs to carry it out (Level); 0 means 1
+	At    int64 `json:"at"`              // Unix ms
 
 	// A mutation.
 	Actor       Actor           `json:"actor"`
@@ -159,11 +160,17 @@ func (c *Command) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeCommand reads what Encode wrote.
+// DecodeCommand reads what Encode wrote. The error is an ErrNewer for a command of a level or a kind that this program does not know.
 func DecodeCommand(raw []byte) (*Command, error) {
 	c := new(Command)
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, fmt.Errorf("decode command: %w", err)
+	}
+	switch {
+	case c.Level > Level:
+		return nil, newer("a command of the kind %.40q needs level %d, this program has %d", c.Kind, c.Level, Level)
+	case !c.Kind.known():
+		return nil, newer("a command is of the kind %.40q, which this program does not know", c.Kind)
 	}
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,9 +16,10 @@ import (
 
 // fleetOf is some nodes under one control plane; the first has founded it.
 type fleetOf struct {
-	t     *testing.T
-	nodes []*node
-	token string // file with the founder's
+	t       *testing.T
+	nodes   []*node
+	token   string // file with the founder's
+	program string // that new members run; "" is the one under test
 }
 
 // places are the addresses of members by data directory: one that comes back is looked for where it was.
@@ -37,16 +39,27 @@ func freeAddr(t *testing.T) string {
 // member starts a node with a door for other nodes.
 func member(t *testing.T, dir string, flags ...string) *node {
 	t.Helper()
+	return memberOf(t, binary, dir, flags...)
+}
+
+// memberOf is member with another build of the program.
+func memberOf(t *testing.T, program, dir string, flags ...string) *node {
+	t.Helper()
 	place, _ := places.LoadOrStore(dir, [2]string{freeAddr(t), freeAddr(t)})
 	at := place.([2]string)
-	return start(t, dir, append([]string{"--peer", at[0], "--gossip", at[1]}, flags...)...)
+	return startBinary(t, program, nil, dir, append([]string{"--peer", at[0], "--gossip", at[1]}, flags...)...)
 }
 
 // foundFleet starts voters and edges and returns when the voters vote.
 func foundFleet(t *testing.T, voters, edges int) *fleetOf {
 	t.Helper()
-	founder := member(t, filepath.Join(t.TempDir(), "data"))
-	f := &fleetOf{t: t, nodes: []*node{founder}, token: filepath.Join(founder.dir, "control.token")}
+	return foundFleetOf(t, binary, voters, edges)
+}
+
+func foundFleetOf(t *testing.T, program string, voters, edges int) *fleetOf {
+	t.Helper()
+	founder := memberOf(t, program, filepath.Join(t.TempDir(), "data"))
+	f := &fleetOf{t: t, nodes: []*node{founder}, token: filepath.Join(founder.dir, "control.token"), program: program}
 	for i := 1; i < voters+edges; i++ {
 		role := "control,edge"
 		if i >= voters {
@@ -67,7 +80,7 @@ func (f *fleetOf) join(of *node, dir, role string) *node {
 	if text := f.edged(f.nodes[0], "fleet", "invite", "--role", role, "--json"); json.Unmarshal([]byte(text), &made) != nil {
 		f.t.Fatal(text)
 	}
-	n := member(f.t, dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
+	n := memberOf(f.t, cmp.Or(f.program, binary), dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
 	f.nodes = append(f.nodes, n)
 	return n
 }
@@ -102,6 +115,8 @@ type fleetMember struct {
 	ID           string
 	Votes, Leads bool
 	Serves       uint64
+	Version      string
+	Level        int
 }
 
 // everywhere waits until all of the members answer url so.
