@@ -42,6 +42,9 @@ type FleetOptions struct {
 	// use. nil leaves it as it is.
 	Keys func(ctx context.Context) error
 
+	// Settings are this node's flags that members compare with their own, as text by name, without secrets. nil: they are not told.
+	Settings func() map[string]string
+
 	heartbeat time.Duration // 0 means 1 s; tests have less patience
 }
 

@@ -128,6 +128,9 @@ func (n *Node) openListeners() (err error) {
 	}
 	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
 		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+	if !n.opt.hasRole("control") {
+		n.info.Role = n.opt.Role
+	}
 	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
 	if err != nil {
 		return err
@@ -281,7 +284,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var parts life.Stack
 	parts.Push(life.Part{Name: "data directory", Close: n.lock.Release})
 	if ln := n.bound["admin"]; ln != nil {
-		h := adminHandler(n.ready, n.problems, n.registry)
+		h := adminHandler(n.ready, n.problems, n.serveStatus, n.registry)
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
@@ -391,5 +394,6 @@ func (n *Node) problems() map[string]string {
 		}
 	}
 	n.fleetProblems(out)
+	n.certificateProblem(out)
 	return out
 }

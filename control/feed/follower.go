@@ -39,6 +39,7 @@ type Follower struct {
 	inbox    inbox
 	received position                 // the session's: what is used, or in the inbox, or pending
 	upstream atomic.Pointer[Upstream] // followed last
+	open     atomic.Bool              // a feed from it
 	reports  *Reporter
 
 	needs   needs       // Run's, like all up to mu
@@ -98,6 +99,14 @@ func (f *Follower) CutOff() (since time.Time, cut bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fresh, time.Since(f.fresh) > stall
+}
+
+// Following returns the ID of the member that is followed or was last, "" for none since the start, and whether a feed from it is open.
+func (f *Follower) Following() (member string, open bool) {
+	if u := f.upstream.Load(); u != nil {
+		member = u.Member
+	}
+	return member, f.open.Load()
 }
 
 // Run follows until ctx is done and all that it started has ended.

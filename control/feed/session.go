@@ -89,6 +89,8 @@ func (f *Follower) session(ctx context.Context, u Upstream) (lived bool, err err
 	}
 	idle.Reset(silence)
 	f.upstream.Store(&u)
+	f.open.Store(true)
+	defer f.open.Store(false)
 	f.opt.Metrics.sessions.Inc()
 	dec := NewDecoder(resp.Body, func() { idle.Reset(silence) })
 	var hello Hello

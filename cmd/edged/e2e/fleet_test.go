@@ -263,9 +263,26 @@ func TestEdgeServesAlone(t *testing.T) {
 	if got, err := d.ask(d.client(d.info.Control, d.trust()), "GET", d.info.ControlOrigin+"/", nil); err != nil || got.status != 421 {
 		t.Errorf("its control listener: %d %s, %v", got.status, got.body, err)
 	}
+	for _, want := range []string{d.id(), "edge, level 1", "upstream none", "1 served, 0 versions cannot run", "kv       1 other members", "ready    yes", a.info.ControlOrigin} {
+		if got := d.edged("status"); !strings.Contains(got, want) {
+			t.Errorf("its status lacks %q:\n%s", want, got)
+		}
+	}
+	if got, code := d.try("deploy", hello(t, "")); code != 1 || !strings.Contains(got, "for a voter") || !strings.Contains(got, a.info.ControlOrigin) {
+		t.Errorf("deploy there: exit %d, %s", code, got)
+	}
 	a = member(t, a.dir)
 	f.deploy(a, saying(t, "two"))
 	f.everywhere(url, "two", d)
+	var s struct {
+		Index    uint64
+		Follows  bool
+		Upstream string
+		CutOff   bool
+	}
+	if err := json.Unmarshal([]byte(d.edged("status", "--json")), &s); err != nil || !s.Follows || s.Upstream != a.id() || s.Index == 0 || s.CutOff {
+		t.Errorf("its status is %+v, %v", s, err)
+	}
 }
 
 // Issue 7.2: an invite is good for one node, and a data directory with a history of its own joins no other.

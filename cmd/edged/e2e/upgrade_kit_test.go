@@ -47,8 +47,9 @@ var programBefore = sync.OnceValues(func() (string, error) {
 	if err := engineOf(root, commit, dir); err != nil {
 		return "", err
 	}
+	// Trimmed paths let the build cache of one run serve the next, which has another directory.
 	path := filepath.Join(filepath.Dir(binary), "edged-before") // beside the other, with which it shares the engine's compiled code
-	_, err = output(dir, "go", "build", "-buildvcs=false", "-ldflags", "-X main.version=before", "-o", path, "./cmd/edged")
+	_, err = output(dir, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version=before", "-o", path, "./cmd/edged")
 	return path, err
 })
 

@@ -39,7 +39,8 @@ const keeper = `export default {
 func keeperDir(t *testing.T, consumes bool) string {
 	handlers, consumer := `"fetch", "scheduled"`, ""
 	if consumes {
-		handlers, consumer = handlers+`, "queue"`, "[[consumers]]\nqueue = \"tasks\"\nmax_batch_timeout_seconds = 0\n"
+		handlers, consumer = handlers+`, "queue"`, "[[consumers]]\nqueue = \"tasks\"\nmax_batch_size = 10\nmax_batch_timeout_seconds = 0\n"+
+			"max_concurrency = 1\nmax_retries = 3\nretry_delay_seconds = 0\n"
 	}
 	return write(t, map[string]string{"w.js": keeper, "m/1.sql": "create table t(n integer primary key);", "secrets.toml": "WORD = \"hush\"\n",
 		"worker.toml": "name = \"keeper\"\nmain = \"w.js\"\nhandlers = [" + handlers + "]\nendpoint = true\ncrons = [\"0 3 * * *\"]\n[secrets]\nrequired = [\"WORD\"]\n" +
