@@ -47,7 +47,7 @@ func (t *target) connect(cmd *cobra.Command) (*client.Client, error) {
 		return nil, usageError{err}
 	}
 	if err := t.elsewhere(); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	opt, err := client.Find(t.where)
 	if err != nil {

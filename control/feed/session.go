@@ -150,6 +150,9 @@ func (f *Follower) heard(ctx context.Context, hello Hello, b *Beat) error {
 	if err := f.inbox.put(ctx, arrival{index: b.Index, fresh: time.Now().Add(-b.Age)}); err != nil {
 		return err
 	}
+	if b.Age >= maxAge {
+		return errors.New("it does not know yet whether its plan is the newest")
+	}
 	if b.Age > stall {
 		return fmt.Errorf("it was cut off itself %v ago", b.Age)
 	}

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"edged/control/form"
@@ -160,13 +161,25 @@ func (c *Command) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeCommand reads what Encode wrote. The error is an ErrNewer for a command of a level or a kind that this program does not know.
+// DecodeCommand reads what Encode wrote. The error is an ErrNewer for a command of a level or a kind that this program does not know, or
+// that says something which it does not know: to pass that over would be to carry out another command.
 func DecodeCommand(raw []byte) (*Command, error) {
 	c := new(Command)
-	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("decode command: %w", err)
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	strict := dec.Decode(c)
+	if strict == nil && len(bytes.TrimSpace(raw[dec.InputOffset():])) > 0 {
+		return nil, errors.New("decode command: something stands behind it")
+	}
+	if strict != nil {
+		*c = Command{}
+		if err := json.Unmarshal(raw, c); err != nil {
+			return nil, fmt.Errorf("decode command: %w", err)
+		}
 	}
 	switch {
+	case strict != nil && c.Level <= Level && c.Kind.known():
+		return nil, newer("a command of the kind %s says something that this program does not know (%v)", c.Kind, strict)
 	case c.Level > Level:
 		return nil, newer("a command of the kind %.40q needs level %d, this program has %d", c.Kind, c.Level, Level)
 	case !c.Kind.known():

@@ -15,6 +15,7 @@ import (
 func TestNewerCommandsAreRefused(t *testing.T) {
 	for raw, newer := range map[string]bool{
 		`{"kind":"novel","at":1}`: true, `{"kind":"","at":1}`: true, fmt.Sprintf(`{"kind":"sweep","level":%d}`, Level+1): true,
+		`{"kind":"sweep","novel":1}`: true, `{"kind":"create","actor":{"novel":1}}`: true,
 		`{"kind":"sweep","level":1}`: false, `{"kind":"sweep"}`: false,
 	} {
 		c, err := DecodeCommand([]byte(raw))
@@ -22,8 +23,10 @@ func TestNewerCommandsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	if _, err := DecodeCommand([]byte(`{"kind`)); err == nil || errors.Is(err, ErrNewer) {
-		t.Errorf("damage is taken for a newer program: %v", err)
+	for _, raw := range []string{`{"kind`, ``, `{"kind":"sweep"} {}`, `{"kind":7}`} {
+		if _, err := DecodeCommand([]byte(raw)); err == nil || errors.Is(err, ErrNewer) {
+			t.Errorf("damage is taken for a newer program: %q, %v", raw, err)
+		}
 	}
 	for _, k := range []Kind{CreateResource, UpdateResource, DeleteResource, StartOperation, DoubtOperation, EndOperation, Sweep, AddToken,
 		RemoveToken, UseTokens, Found, AwaitInput, Replenish, Requeue, SetMarker, Reseal, SecretsAre, Carry, RecordRuns, EndRuns, FoundFleet,

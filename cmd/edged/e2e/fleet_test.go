@@ -263,17 +263,24 @@ func TestEdgeServesAlone(t *testing.T) {
 	if got, err := d.ask(d.client(d.info.Control, d.trust()), "GET", d.info.ControlOrigin+"/", nil); err != nil || got.status != 421 {
 		t.Errorf("its control listener: %d %s, %v", got.status, got.body, err)
 	}
-	for _, want := range []string{d.id(), "edge, level 1", "upstream none", "1 served, 0 versions cannot run", "kv       1 other members", "ready    yes", a.info.ControlOrigin} {
-		if got := d.edged("status"); !strings.Contains(got, want) {
-			t.Errorf("its status lacks %q:\n%s", want, got)
+	shows := func(wants ...string) {
+		t.Helper()
+		got := d.edged("status")
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("its status lacks %q:\n%s", want, got)
+			}
 		}
 	}
-	if got, code := d.try("deploy", hello(t, "")); code != 1 || !strings.Contains(got, "for a voter") || !strings.Contains(got, a.info.ControlOrigin) {
-		t.Errorf("deploy there: exit %d, %s", code, got)
-	}
+	shows(d.id(), "edge, level 1", "upstream none", "1 served, 0 versions cannot run", "ready    yes", "no part in the control room")
 	a = member(t, a.dir)
 	f.deploy(a, saying(t, "two"))
 	f.everywhere(url, "two", d)
+	d.waits(func() bool { out, _ := d.try("status"); return strings.Contains(out, "kv       1 other members") }, "its status shows no KV store of another")
+	shows("upstream "+a.id(), a.info.ControlOrigin)
+	if got, code := d.try("deploy", hello(t, "")); code != 1 || !strings.HasPrefix(got, "edged: the node here has the role edge") || !strings.Contains(got, a.info.ControlOrigin) {
+		t.Errorf("deploy there: exit %d, %s", code, got)
+	}
 	var s struct {
 		Index    uint64
 		Follows  bool

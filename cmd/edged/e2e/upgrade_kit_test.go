@@ -37,20 +37,35 @@ var programBefore = sync.OnceValues(func() (string, error) {
 		}
 		return "", fmt.Errorf("%s=%s: the history here has no such commit", upgradeFrom, rev)
 	}
+	kept := filepath.Join(root, "bin", "edged-"+commit[:12]) // make clean removes it
+	if _, err := os.Stat(kept); err == nil {
+		return kept, nil
+	}
 	dir := filepath.Join(filepath.Dir(binary), "before")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
+	defer os.RemoveAll(dir)
 	if err := extract(root, commit, dir); err != nil {
 		return "", err
 	}
 	if err := engineOf(root, commit, dir); err != nil {
 		return "", err
 	}
-	// Trimmed paths let the build cache of one run serve the next, which has another directory.
-	path := filepath.Join(filepath.Dir(binary), "edged-before") // beside the other, with which it shares the engine's compiled code
-	_, err = output(dir, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version=before", "-o", path, "./cmd/edged")
-	return path, err
+	// Not with -trimpath, which would build every dependency anew.
+	made := filepath.Join(dir, "edged")
+	if _, err = output(dir, "go", "build", "-buildvcs=false", "-ldflags", "-s -w -X main.version=before", "-o", made, "./cmd/edged"); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Rename(made, kept+".new"); err != nil { // of another file system, then
+		if err := copyFile(made, kept+".new"); err != nil {
+			return "", err
+		}
+	}
+	return kept, os.Rename(kept+".new", kept)
 })
 
 // extract puts the files of a commit into dir.
@@ -92,6 +107,14 @@ func engineOf(root, commit, dir string) error {
 		}
 	}
 	return nil
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o700)
 }
 
 // output runs a program and returns what it printed, without white space around it.
