@@ -304,7 +304,6 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
 	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
-	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
 		door = n.control.Handler()
@@ -313,6 +312,8 @@ func (n *Node) Run(ctx context.Context) error {
 		n.followerParts(&parts)
 	}
 	n.fleetParts(&parts)
+	// Above the control room, and above what hands its leadership on: a run that ends in the drain is put on record.
+	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
 		return webServer(ctx, n.bound["control"], door, conf, n.log)
