@@ -276,8 +276,11 @@ func TestEdgeServesAlone(t *testing.T) {
 	a = member(t, a.dir)
 	f.deploy(a, saying(t, "two"))
 	f.everywhere(url, "two", d)
-	d.waits(func() bool { out, _ := d.try("status"); return strings.Contains(out, "kv       1 other members") }, "its status shows no KV store of another")
-	shows("upstream "+a.id(), a.info.ControlOrigin)
+	d.waits(func() bool {
+		out, _ := d.try("status")
+		return strings.Contains(out, "kv       1 other members") && strings.Contains(out, a.info.ControlOrigin)
+	}, "its status does not show the KV store and the control origin of the voter")
+	shows("upstream " + a.id())
 	if got, code := d.try("deploy", hello(t, "")); code != 1 || !strings.HasPrefix(got, "edged: the node here has the role edge") || !strings.Contains(got, a.info.ControlOrigin) {
 		t.Errorf("deploy there: exit %d, %s", code, got)
 	}
