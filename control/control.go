@@ -174,6 +174,9 @@ func (c *Control) Ready() bool {
 	}
 }
 
+// Knows reports whether a Resource with this UID is in the state, as far as this node has it.
+func (c *Control) Knows(uid string) bool { return c.state.Resource(uid) != nil }
+
 // Handler answers everything on the control listener.
 func (c *Control) Handler() http.Handler { return c.handler }
 

@@ -5,6 +5,7 @@
 //	control.go    Control: Open, Run, Close, Handler
 //	raft.go       the log that this node has, alone or with others; streams.go: the streams between voters
 //	leader.go     what only the leader does, and how it is certain to be it
+//	halt.go       a log that a newer program wrote; levels.go: what all voters know
 //	voters.go     voters that come and go
 //	fleet.go      FleetOptions; questions between members
 //	forward.go    requests that go on to the leader; what members ask each other

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"edged/control/feed"
 	"edged/internal/fault"
 )
 
@@ -31,11 +32,18 @@ type FleetOptions struct {
 	Serving func() []string
 	// Origins are the control origins of other voters, at which artifacts may have been uploaded too. nil: all share this node's.
 	Origins func() []string
+	// Program is what this node announces of itself; Announced is what the members said of theirs within the last minute. nil: nobody
+	// says so, and nothing that needs more than the first level is ever used.
+	Program   feed.Program
+	Announced func() map[string]feed.Program
 	// Served tells the index of the plan that each member last said it serves. nil: nobody says so.
 	Served func() map[string]uint64
 	// Keys brings the node key file up to date: from the leader; on the leader itself from all other voters, keeping its own that are in
 	// use. nil leaves it as it is.
 	Keys func(ctx context.Context) error
+
+	// Settings are this node's flags that members compare with their own, as text by name, without secrets. nil: they are not told.
+	Settings func() map[string]string
 
 	heartbeat time.Duration // 0 means 1 s; tests have less patience
 }
@@ -97,6 +105,9 @@ func (f *FleetOptions) ask(ctx context.Context, member, what string, in, out any
 	case resp.StatusCode != http.StatusOK:
 		var no peerRefusal
 		if json.Unmarshal(answer, &no) != nil || no.Code == "" {
+			if resp.StatusCode == http.StatusNotFound {
+				return fault.Newf(fault.Unavailable, op, "node %s does not know the question %s: it runs another version of edged, or has no part in the control room", member, what)
+			}
 			return fault.Newf(fault.Unavailable, op, "node %s answers %s with status %d", member, what, resp.StatusCode)
 		}
 		return fault.Newf(codeNamed(no.Code), op, "node %s: %.512s", member, no.Detail)

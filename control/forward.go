@@ -57,6 +57,10 @@ func (c *Control) front(inner http.Handler) http.Handler {
 			inner.ServeHTTP(w, r)
 			return
 		}
+		if err := c.Halted(); err != nil {
+			api.Unavailable(w, fault.Detail(err))
+			return
+		}
 		over := c.reigns.over() // asked first: a leader who comes after that ends it
 		leader := c.leader()
 		if leader == "" || leader == c.opt.NodeID {
@@ -156,6 +160,9 @@ func (c *Control) PeerHandler() http.Handler {
 			})
 		case what == "reached":
 			reply(w, r, func(ctx context.Context, in *position) (any, error) {
+				if err := c.Halted(); err != nil {
+					return nil, err
+				}
 				if err := c.machine.applied.reach(ctx, in.Index); err != nil {
 					return nil, fault.Newf(fault.Unavailable, "control.peer", "this node has not come as far as command %d", in.Index)
 				}

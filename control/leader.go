@@ -23,6 +23,10 @@ func (c *Control) lead(ctx context.Context) error {
 			return context.Cause(ctx)
 		case err := <-failed:
 			return err
+		case <-c.machine.halt.done:
+			end()
+			end = func() {}
+			return c.stopVoting(ctx)
 		case leads := <-c.raft.Load().LeaderCh(): // one that was missed is told by the next
 			end()
 			end = func() {}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ type machine struct {
 	audit   *recorder
 	bundles *bundleQueue // nil on a node that has all that was ever acquired
 
+	halt    halt          // set for good by what this program cannot carry out
 	applied progress      // last command applied
 	exact   sync.Mutex    // held while a command or a snapshot is applied and planned moves, and while a plan is derived: it is the one at planned
 	planned atomic.Uint64 // last command that may have changed what a node serves
@@ -34,13 +36,21 @@ type machine struct {
 func newMachine(opt *Options, s *state.State, e *endings, a *recorder) *machine {
 	return &machine{
 		state: s, metrics: opt.Metrics, log: opt.Log, endings: e, audit: a,
-		changed: make(chan struct{}, 1), work: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), work: make(chan struct{}, 1), halt: newHalt(),
 	}
 }
 
-// Apply carries out one log entry. What cannot be read was never acknowledged to anyone: it is refused, not guessed.
+// Apply carries out one log entry. What cannot be read was never acknowledged to anyone: it is refused, not guessed. What a newer program
+// wrote was: from there on nothing is carried out.
 func (m *machine) Apply(l *raft.Log) any {
+	if err := m.halt.reason(); err != nil {
+		return err
+	}
 	c, err := state.DecodeCommand(l.Data)
+	if errors.Is(err, state.ErrNewer) {
+		m.halt.set(fmt.Errorf("command %d of the control log: %w", l.Index, err))
+		return err
+	}
 	if err != nil {
 		m.log.Error("log entry is unreadable", "index", l.Index, "err", err)
 		return err
@@ -85,6 +95,9 @@ func signal(ch chan struct{}) {
 
 // Snapshot freezes the state; it is written while commands go on.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if err := m.halt.reason(); err != nil { // it would stand for commands that were not carried out
+		return nil, err
+	}
 	if err := m.audit.accepted.Sync(); err != nil { // the commands behind the snapshot are not applied again
 		return nil, err
 	}
@@ -98,7 +111,11 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	m.exact.Lock()
 	defer m.exact.Unlock()
 	if err := m.state.Restore(r); err != nil {
-		return fmt.Errorf("restore control state: %w", err)
+		err = fmt.Errorf("restore control state: %w", err)
+		if errors.Is(err, state.ErrNewer) {
+			m.halt.set(err)
+		}
+		return err
 	}
 	m.planned.Store(index)
 	m.applied.set(index)

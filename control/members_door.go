@@ -28,9 +28,11 @@ type memberJSON struct {
 	*plan.Member
 	Joined  string `json:"joined"`
 	Founder bool   `json:"founder,omitempty"`
-	Votes   bool   `json:"votes,omitempty"`  // about the control log
-	Leads   bool   `json:"leads,omitempty"`  // the control room
-	Serves  uint64 `json:"serves,omitempty"` // index of the plan that it last said it serves; 0 if it did not
+	Votes   bool   `json:"votes,omitempty"`   // about the control log
+	Leads   bool   `json:"leads,omitempty"`   // the control room
+	Serves  uint64 `json:"serves,omitempty"`  // index of the plan that it last said it serves; 0 if it did not
+	Version string `json:"version,omitempty"` // of its program, as it last said
+	Level   int    `json:"level,omitempty"`   // protocol level of that; 0 if it announced none
 }
 
 type inviteJSON struct {
@@ -58,10 +60,11 @@ func (c *Control) listMembers(call *operator.Call) error {
 	if c.opt.Fleet != nil && c.opt.Fleet.Served != nil {
 		served = c.opt.Fleet.Served()
 	}
+	said := c.announced()
 	voters := 0
 	for _, m := range f.Members {
 		one := memberJSON{Member: plan.MemberOf(m), Joined: state.Time(m.JoinedAt), Founder: m.ID == f.Founder, Votes: slices.Contains(votes, m.ID),
-			Leads: m.ID == c.leader(), Serves: served[m.ID]}
+			Leads: m.ID == c.leader(), Serves: served[m.ID], Version: said[m.ID].Version, Level: said[m.ID].Level}
 		if m.ID == c.opt.NodeID {
 			one.Serves = c.plans.at()
 		}
@@ -78,6 +81,9 @@ func (c *Control) listMembers(call *operator.Call) error {
 		if now < i.Expires {
 			out.Invites = append(out.Invites, inviteJSON{i.ID, i.Control, i.Edge, i.Labels, state.Time(i.Expires), i.UsedBy})
 		}
+	}
+	if w := levelWarning(votes, said); w != "" {
+		out.Warnings = append(out.Warnings, w)
 	}
 	if voters == 2 || voters == 4 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d members vote, which bears the loss of no more of them than %d would: have 1, 3 or 5", voters, voters-1))

@@ -14,7 +14,9 @@ const (
 	PathReport = "/fleet/v1/report" // POST MemberReport
 	PathRing   = "/fleet/v1/ring"   // GET: the node key file of the leader, the newest
 	PathKnown  = "/fleet/v1/known"  // GET: []fleetwire.Member, as far as the voter that is asked knows
-	PathKept   = "/fleet/v1/kept"   // GET: that of the voter that is asked, which may lack keys
+	// PathSettings gives the flags of the voter that is asked which all should have alike: GET, text by name (FleetOptions.Settings).
+	PathSettings = "/fleet/v1/settings"
+	PathKept     = "/fleet/v1/kept" // GET: that of the voter that is asked, which may lack keys
 )
 
 // maxReport bounds a MemberReport, in bytes.
@@ -63,6 +65,14 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 	mux.Handle("GET "+PathKnown, answer(func(w http.ResponseWriter, _ *http.Request, _ string) error {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(c.known()) // a member that left asks again
+		return nil
+	}))
+	mux.Handle("GET "+PathSettings, answer(func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		if c.opt.Fleet == nil || c.opt.Fleet.Settings == nil {
+			return fault.New(fault.NotFound, "control.fleet", "this voter tells no settings")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(c.opt.Fleet.Settings()) // a member that left asks again
 		return nil
 	}))
 	mux.Handle("GET "+PathKept, answer(ring))

@@ -65,6 +65,9 @@ func (c *Control) openLog(dir string) error {
 	return nil
 }
 
+// ErrShared is in the error of Open for a log that other nodes share, without Options.Fleet by which they could be reached.
+var ErrShared = errors.New("the control log has other voters")
+
 // checkVoters refuses a log that this node cannot go on with alone. Of a fleet's log it may be no voter any more, or not yet.
 func (c *Control) checkVoters(voters []raft.Server) error {
 	const op = "control.Open"
@@ -75,8 +78,8 @@ func (c *Control) checkVoters(voters []raft.Server) error {
 		// It would wait for an election for ever.
 		return fault.Newf(fault.Conflict, op, "the control log in %s belongs to another node than %s", c.opt.Dir, c.opt.NodeID)
 	case len(voters) > 1:
-		return fault.Newf(fault.Conflict, op, "the control log in %s is shared by %d nodes: start with --peer, so that they can be reached",
-			c.opt.Dir, len(voters))
+		return because(fault.Newf(fault.Conflict, op, "the control log in %s is shared by %d nodes: start with --peer, so that they can be reached",
+			c.opt.Dir, len(voters)), ErrShared)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"edged/control/form"
 )
@@ -33,4 +35,25 @@ func TestQuietStart(t *testing.T) {
 	if got := text.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, `line="failed to commit logs" about.error="disk gone"`) {
 		t.Errorf("an error of raft becomes %q", got)
 	}
+}
+
+// One line for each failure: what raft repeats several times a second is said once a minute, for each voter that it is about, with what to do.
+func TestRaftErrorsAreSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		l := raftLogger(slog.New(slog.NewTextHandler(&text, nil)))
+		for range 500 {
+			l.Error("failed to heartbeat to", "peer", "n-2", "error", errors.New("no way"))
+			l.Error("failed to heartbeat to", "peer", "n-3", "error", errors.New("no way"))
+		}
+		if got := text.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "edged fleet remove") {
+			t.Errorf("the log is %s", got)
+		}
+		text.Reset()
+		time.Sleep(raftSayAgain)
+		l.Error("failed to heartbeat to", "peer", "n-2", "error", errors.New("no way"))
+		if got := text.String(); !strings.Contains(got, "unsaid=499") {
+			t.Errorf("the log is %s", got)
+		}
+	})
 }

@@ -27,6 +27,9 @@ func (c *Control) submit(cmd *state.Command) (state.Outcome, error) {
 	if err != nil {
 		return state.Outcome{}, fault.Wrap(fault.Internal, "control.submit", err)
 	}
+	if err := c.allowed(cmd); err != nil {
+		return state.Outcome{}, err
+	}
 	start := time.Now()
 	future := c.raft.Load().Apply(raw, applyTimeout)
 	if err := future.Error(); err != nil {

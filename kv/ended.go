@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"edged/internal/disk"
 	"edged/kv/replica"
@@ -46,14 +47,28 @@ func endOf(err error) string {
 	return endNetwork
 }
 
-// sessionEnded counts and says why a session ended. told is the reason that the log has already.
-func (s *Store) sessionEnded(m Member, told *string, err error) {
-	reason := endOf(err)
+// refusedPatience is how long a member may refuse before the log says so: two that have just joined know of each other at different moments.
+const refusedPatience = 20 * time.Second
+
+// sessionLog is what the log has of the sessions with a member that ended, since one of them was level.
+type sessionLog struct {
+	told    string    // the reason
+	refused time.Time // since when it refuses; zero if it did not
+}
+
+// sessionEnded counts and says why a session ended.
+func (s *Store) sessionEnded(m Member, log *sessionLog, err error) {
+	reason, now := endOf(err), time.Now()
 	s.opt.Metrics.sessions[reason].Inc()
-	if *told == reason {
+	if reason != endRefused {
+		log.refused = time.Time{}
+	} else if log.refused.IsZero() {
+		log.refused = now
+	}
+	if log.told == reason || reason == endRefused && now.Sub(log.refused) < refusedPatience {
 		s.opt.Log.Debug("session with a member ended again", "peer", m.Name, "reason", reason, "err", err)
 		return
 	}
-	*told = reason
+	log.told = reason
 	s.opt.Log.Warn("session with a member ended; it is tried again", "peer", m.Name, "reason", reason, "err", err)
 }

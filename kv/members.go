@@ -65,7 +65,7 @@ func (s *Store) member(epoch replica.Origin) (Member, bool) {
 }
 
 // errStranger refuses a peer that is not a member under the epoch it names.
-var errStranger = errors.New("not a member under this epoch")
+var errStranger = errors.New("not a member under this epoch (one that has just joined is soon; else it was removed, or its KV store is another)")
 
 // mayTalk reports whether records may be taken from or given to a peer now.
 func (s *Store) mayTalk(peer replica.Origin) error {

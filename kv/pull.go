@@ -144,17 +144,17 @@ func (p *pullers) failed(o replica.Origin, failed bool) (times int) {
 
 // pullForever keeps a session with one member, with growing pauses while it fails. The doorbell ends a pause.
 func (p *pullers) pullForever(ctx context.Context, r *pulling) {
-	told := "" // the reason that the log has of this member
+	var log sessionLog
 	for ctx.Err() == nil {
 		lived, err := p.s.pullOnce(ctx, r.member)
 		if ctx.Err() != nil {
 			return
 		}
 		if lived {
-			told = ""
+			log = sessionLog{}
 		}
 		times := p.failed(r.member.Epoch, !lived)
-		p.s.sessionEnded(r.member, &told, err)
+		p.s.sessionEnded(r.member, &log, err)
 		pause := min(retryMost, retryFirst<<min(times, 10))
 		timer := time.NewTimer(pause/2 + rand.N(pause/2))
 		select {

@@ -191,6 +191,17 @@ func (s *Store) admin(op string, fn func(*tx) error) error {
 	return fault.Wrap(fault.Unavailable, op, err)
 }
 
+// Namespaces returns the UIDs of the namespaces that were made here and not deleted, in any order.
+func (s *Store) Namespaces() (uids []string) {
+	s.ledger.spaces.Range(func(uid, x any) bool {
+		if x.(*space).is() == stateLive {
+			uids = append(uids, uid.(string))
+		}
+		return true
+	})
+	return uids
+}
+
 // Exists reports whether a namespace is here and not deleted.
 func (s *Store) Exists(uid string) bool {
 	sp := s.ledger.space(uid)

@@ -44,8 +44,9 @@ func (r *readiness) get() map[string]string {
 	return out
 }
 
-// adminHandler serves the admin listener (node-surface §5). check adds reasons that are looked up, not set.
-func adminHandler(ready *readiness, check func() map[string]string, reg *prometheus.Registry) http.Handler {
+// adminHandler serves the admin listener (node-surface §5). check adds reasons that are looked up, not set; status answers /status, to who
+// is on this machine.
+func adminHandler(ready *readiness, check func() map[string]string, status http.HandlerFunc, reg *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -62,6 +63,7 @@ func adminHandler(ready *readiness, check func() map[string]string, reg *prometh
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(reasons) == 0, "reasons": reasons})
 	})
+	mux.HandleFunc("GET /status", thisMachineOnly(status))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4}))
 	mux.Handle("/debug/pprof/", loopbackOnly(http.HandlerFunc(pprof.Index)))
 	mux.Handle("/debug/pprof/profile", loopbackOnly(http.HandlerFunc(pprof.Profile)))

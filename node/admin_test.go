@@ -25,7 +25,7 @@ func TestAdminListener(t *testing.T) {
 	meter.For(reg, "node").Gauge("up", "Up.").Set(1)
 	ready := newReadiness()
 	looked := map[string]string{}
-	h := adminHandler(ready, func() map[string]string { return looked }, reg)
+	h := adminHandler(ready, func() map[string]string { return looked }, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }, reg)
 
 	if w := getAdmin(h, "/readyz", "127.0.0.1:1"); w.Code != 503 || !strings.Contains(w.Body.String(), `"node":"starting"`) {
 		t.Errorf("starting: %d %s", w.Code, w.Body)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,22 +41,41 @@ type fleet struct {
 	began   time.Time
 	joined  bool                               // others founded the fleet, or will have when a join is over
 	seeds   []fleetwire.Member                 // whom they named, this node too; for until there is a plan
-	told    atomic.Pointer[[]fleetwire.Member] // the same as a voter said since; nil if none did
+	told    atomic.Pointer[[]fleetwire.Member] // the same as a member said since; nil if none did, and once there is a newer plan
 	members atomic.Pointer[map[string]*plan.Member]
+	planned planned
 }
 
-// known returns the members by ID: of the plan, or before there is one those that the fleet named at the join.
+// known returns the members by ID: of the plan, or before there is one those that the fleet named at the join. Of members of the plan only
+// the addresses may be those that another member told since: who is one the plan alone says.
 func (f *fleet) known() map[string]*plan.Member {
+	told := f.told.Load()
 	if m := f.members.Load(); m != nil {
-		return *m
+		if told == nil {
+			return *m
+		}
+		return moved(*m, *told, f.self)
 	}
 	out := map[string]*plan.Member{f.self: {ID: f.self}}
 	seeds := f.seeds
-	if told := f.told.Load(); told != nil {
+	if told != nil {
 		seeds = *told
 	}
 	for _, s := range seeds {
 		out[s.ID] = &plan.Member{ID: s.ID, Control: s.Control, Peer: s.Peer, Gossip: s.Gossip}
+	}
+	return out
+}
+
+// moved returns the members, but for this one, at the addresses that were told.
+func moved(members map[string]*plan.Member, told []fleetwire.Member, self string) map[string]*plan.Member {
+	out := maps.Clone(members)
+	for _, at := range told {
+		if m := out[at.ID]; m != nil && at.ID != self && m.Peer != at.Peer && at.Peer != "" {
+			now := *m
+			now.Peer = at.Peer
+			out[at.ID] = &now
+		}
 	}
 	return out
 }
@@ -86,6 +106,11 @@ func (f *fleet) origins() (out []string) {
 	return out
 }
 
+// program is what this member announces of the program that it runs.
+func (n *Node) program() feed.Program {
+	return feed.Program{Version: n.opt.Version, Level: control.Level}
+}
+
 func (f *fleet) upstreams() (out []feed.Upstream) {
 	for id, m := range f.known() {
 		if id != f.self {
@@ -110,6 +135,8 @@ func (n *Node) openFleet() error {
 		// What it accepted as a node of its own no other member would know.
 		return fault.New(fault.Invalid, op, "this data directory belongs to a member of a fleet: start it with --peer")
 	case member:
+	case n.wasMember():
+		return fault.Newf(fault.Conflict, op, "this data directory was that of member %s of a fleet, and its certificate in %s is gone: %s", n.id, f.dir, anew(n.id))
 	case n.opt.Join != "":
 		err = n.join(f)
 	case f.joined:
@@ -126,6 +153,23 @@ func (n *Node) openFleet() error {
 		return err
 	}
 	return n.openPeers(f)
+}
+
+// wasMember reports whether this node has followed the plan of a fleet: then it is the certificate that is gone, and not a new node.
+func (n *Node) wasMember() bool {
+	_, err := os.Stat(filepath.Join(n.opt.DataDir, "plan", "format"))
+	return err == nil
+}
+
+// anew is what can be done with a member that has no certificate that is good.
+func anew(id string) string {
+	return "put the folder back from a copy of it if there is one whose certificate has not expired; else remove the member (edged fleet remove " + id +
+		" at a voter) and let its machine join with an empty data directory and a new invite. Databases, buckets and queues that have their home here are " +
+		"then lost but for their backups"
+}
+
+func expired(end time.Time, id string) string {
+	return "this member's certificate expired on " + end.UTC().Format(time.DateOnly) + ", so no other member answers it or is answered; if this machine's clock is right: " + anew(id)
 }
 
 func (n *Node) openPeers(f *fleet) (err error) {
@@ -148,6 +192,9 @@ func (n *Node) openPeers(f *fleet) (err error) {
 	}
 	if f.peers, err = peer.Open(opt); err != nil {
 		return err
+	}
+	if end := f.peers.NotAfter(); time.Now().After(end) {
+		n.log.Error("this member's certificate has expired", "err", expired(end, n.id))
 	}
 	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: n.feeds}); err != nil {
 		return err
@@ -173,6 +220,7 @@ func (n *Node) useMembers(d *plan.Delta) {
 		delete(next, id)
 	}
 	f.members.Store(&next)
+	f.told.Store(nil)
 	f.peers.Recheck()
 	var members []kv.Member
 	for id, m := range next {
@@ -196,6 +244,16 @@ func outOfService(self *plan.Member) string {
 		return "the fleet drains this node"
 	}
 	return ""
+}
+
+// certificateProblem adds why a member is answered by nobody.
+func (n *Node) certificateProblem(reasons map[string]string) {
+	if n.fleet == nil {
+		return
+	}
+	if end := n.fleet.peers.NotAfter(); time.Now().After(end) {
+		reasons["certificate"] = expired(end, n.id)
+	}
 }
 
 // fleetProblems adds why a member should get no traffic now.
@@ -261,5 +319,5 @@ func (n *Node) fleetOptions() *control.FleetOptions {
 		return nil
 	}
 	return &control.FleetOptions{Joined: f.joined, Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
-		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Keys: n.gatherKeys}
+		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Announced: f.server.Announced, Program: n.program(), Keys: n.gatherKeys, Settings: n.settings}
 }

@@ -44,6 +44,7 @@ type runInfo struct {
 	Peer           string `json:"peer,omitempty"`
 	ControlOrigin  string `json:"controlOrigin"`
 	EndpointDomain string `json:"endpointDomain"`
+	Role           string `json:"role,omitempty"` // of a member without a part in the control room
 }
 
 func runPath(dataDir string) string { return filepath.Join(dataDir, "run.json") }

@@ -58,6 +58,7 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	parts.Push(life.Part{Name: "peer listener", Run: func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) }})
 	parts.Push(life.Part{Name: "cut-off gate", Run: f.gate.Run})
 	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
+	parts.Push(life.Part{Name: "namespaces", Run: n.tidyNamespaces})
 	if n.control != nil {
 		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
 		parts.Push(life.Part{Name: "leadership", Run: n.handOver})
@@ -83,11 +84,26 @@ const (
 // fleet knows, and once in a while.
 func (n *Node) tellPlace(ctx context.Context) error {
 	var last time.Time
+	var voters contact
+	compared := false
 	for wait := tellFirst; ; {
 		if time.Since(last) > tellEvery || !n.placeIsKnown() {
+			moved := n.control != nil && n.hasMoved()
 			err := n.report(ctx)
-			if err == nil {
+			if moved {
+				n.tellPlaces(ctx)
+			}
+			if voters.note(err == nil, time.Now()) && ctx.Err() == nil {
+				n.log.Warn("no voter has taken this member's report for some time; if the voters have other addresses now, start this node with --join and the "+
+					"peer address of a member that can be reached", "err", err)
+			}
+			if err != nil {
+				err = errors.Join(err, n.lookForVoters(ctx))
+			} else {
 				err = n.takeKeys(ctx)
+			}
+			if err == nil && !compared {
+				compared = n.compareSettings(ctx) == nil
 			}
 			if n.fleet.members.Load() == nil {
 				err = errors.Join(err, n.takeKnown(ctx))
@@ -185,16 +201,18 @@ func (n *Node) takeKeys(ctx context.Context) error {
 // takeKnown asks a voter who is in the fleet. A member that waits long for its first plan, as one without its vote does, would else not
 // know who joined since, and refuse the voter that leads.
 func (n *Node) takeKnown(ctx context.Context) error {
-	raw, err := n.askVoters(ctx, http.MethodGet, control.PathKnown, nil)
-	if err != nil {
-		return err
+	var errs []error
+	for _, id := range n.fleet.voters() {
+		if id == n.id {
+			continue
+		}
+		err := n.takeKnownOf(ctx, n.fleet.peers.Client(), "https://"+pki.Host(id)+control.PathKnown)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
 	}
-	var known []fleetwire.Member
-	if err := json.Unmarshal(raw, &known); err != nil || len(known) == 0 {
-		return fault.New(fault.Unavailable, "node.takeKnown", "a voter names no members")
-	}
-	n.fleet.told.Store(&known)
-	return nil
+	return errors.Join(errs...)
 }
 
 // maxVoterAnswer bounds what a voter may send, in bytes.
@@ -220,6 +238,10 @@ func (n *Node) askVoters(ctx context.Context, method, path string, body []byte) 
 }
 
 func (n *Node) askVoter(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	return n.askMember(ctx, n.fleet.peers.Client(), method, url, body)
+}
+
+func (n *Node) askMember(ctx context.Context, c *http.Client, method, url string, body []byte) ([]byte, error) {
 	const op = "node.askVoter"
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -227,7 +249,7 @@ func (n *Node) askVoter(ctx context.Context, method, url string, body []byte) ([
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, op, err)
 	}
-	resp, err := n.fleet.peers.Client().Do(req)
+	resp, err := c.Do(req)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, op, err)
 	}
@@ -242,29 +264,6 @@ func (n *Node) askVoter(ctx context.Context, method, url string, body []byte) ([
 	return raw, fault.Wrap(fault.Unavailable, op, err)
 }
 
-// applyData makes the namespaces of the plan's KV Resources on this member, and deletes those that are gone: each member has all of them.
-// What has one home is made there by the leader of the control room.
-func (n *Node) applyData(d *plan.Delta) {
-	if n.fleet == nil {
-		return
-	}
-	ctx := context.Background() // a durable write each
-	for _, x := range d.Data.Put {
-		if x.Kind == "kv" {
-			if err := n.stores.kv.Create(ctx, x.UID, homeEpoch); err != nil {
-				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err)
-			}
-		}
-	}
-	for _, uid := range d.Data.Gone {
-		if n.stores.kv.Exists(uid) {
-			if err := n.stores.kv.Delete(ctx, uid); err != nil {
-				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err)
-			}
-		}
-	}
-}
-
 // mountPeers registers what the other members may ask of this one.
 func (n *Node) mountPeers() {
 	f := n.fleet
@@ -274,10 +273,12 @@ func (n *Node) mountPeers() {
 	f.peers.Handle("/plan/v1/", f.server.Handler())
 	f.peers.Handle("/blob/v1/", feed.Blobs(n.artifacts))
 	f.peers.Handle("/kv/v1/", n.stores.kv.Handler())
+	f.peers.Handle("POST "+pathPlaces, http.HandlerFunc(n.takePlaces))
 	if n.control != nil {
 		f.peers.Handle("/control/v1/", n.control.PeerHandler())
 		f.peers.Handle("/fleet/v1/", n.control.FleetHandler(peer.Caller))
 	} else {
 		f.peers.Handle("/control/v1/hands/", n.follower.hands)
+		f.peers.Handle("GET "+control.PathKnown, http.HandlerFunc(f.servePlaces))
 	}
 }

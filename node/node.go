@@ -134,6 +134,9 @@ func (n *Node) openListeners() (err error) {
 	}
 	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
 		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+	if !n.opt.hasRole("control") {
+		n.info.Role = n.opt.Role
+	}
 	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
 	if err != nil {
 		return err
@@ -257,7 +260,7 @@ func (n *Node) openControl() error {
 	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
 	if n.fleet != nil {
 		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
-		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.log)
+		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.program(), n.log)
 	}
 	if last := n.control.LastPlan(); !last.Empty() {
 		n.takePlan(last) // serving does not wait for the control room
@@ -294,7 +297,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var parts life.Stack
 	parts.Push(life.Part{Name: "data directory", Close: n.lock.Release})
 	if ln := n.bound["admin"]; ln != nil {
-		h := adminHandler(n.ready, n.problems, n.registry)
+		h := adminHandler(n.ready, n.problems, n.serveStatus, n.registry)
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
@@ -315,7 +318,6 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
 	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
-	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
 		door = n.control.Handler()
@@ -324,6 +326,8 @@ func (n *Node) Run(ctx context.Context) error {
 		n.followerParts(&parts)
 	}
 	n.fleetParts(&parts)
+	// Above the control room, and above what hands its leadership on: a run that ends in the drain is put on record.
+	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
 		return webServer(ctx, n.bound["control"], door, conf, n.log)
@@ -355,6 +359,9 @@ func (n *Node) awaitPlan(ctx context.Context) bool {
 		case <-n.planned:
 			return true
 		case <-look.C:
+			if n.control != nil && n.control.Halted() != nil {
+				return true // it has said so
+			}
 			if !n.waitsForVote() {
 				continue
 			}
@@ -399,6 +406,12 @@ func (n *Node) problems() map[string]string {
 	if why := n.memory.problem(); why != "" {
 		out["memory"] = why
 	}
+	if n.control != nil {
+		if err := n.control.Halted(); err != nil {
+			out["control"] = fault.Detail(err)
+		}
+	}
 	n.fleetProblems(out)
+	n.certificateProblem(out)
 	return out
 }

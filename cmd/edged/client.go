@@ -46,6 +46,9 @@ func (t *target) connect(cmd *cobra.Command) (*client.Client, error) {
 	if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
 		return nil, usageError{err}
 	}
+	if err := t.elsewhere(); err != nil {
+		return nil, explain(err)
+	}
 	opt, err := client.Find(t.where)
 	if err != nil {
 		return nil, usageError{explain(err)}
@@ -62,6 +65,7 @@ type listeners struct {
 	HTTP  string `json:"http"`
 	HTTPS string `json:"https"`
 	Admin string `json:"admin"`
+	Role  string `json:"role"` // of a member that has no part in the control room of its fleet; else ""
 }
 
 func (t *target) listeners() (l listeners) {

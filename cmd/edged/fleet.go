@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -87,6 +88,8 @@ type fleetNode struct {
 	Votes    bool              `json:"votes"`
 	Leads    bool              `json:"leads"`
 	Serves   uint64            `json:"serves"`
+	Version  string            `json:"version"`
+	Level    int               `json:"level"` // 0: it announces none, or was not heard of
 }
 
 type fleetInvite struct {
@@ -134,14 +137,14 @@ func newFleetNodes() *cobra.Command {
 			return err
 		}
 		tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "ID\tNAME\tROLES\tPEER\tGOSSIP\tLABELS\tJOINED\tPLAN\tSTATE")
+		fmt.Fprintln(tab, "ID\tNAME\tROLES\tPEER\tGOSSIP\tLABELS\tJOINED\tVERSION\tLEVEL\tPLAN\tSTATE")
 		for _, n := range fleet.Items {
-			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Name, rolesOf(n.Control, n.Edge), n.Peer, cmp.Or(n.Gossip, "-"), labelsOf(n.Labels), n.Joined,
-				planOf(n, fleet.Index), stateOf(n))
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.ID, n.Name, rolesOf(n.Control, n.Edge), n.Peer, cmp.Or(n.Gossip, "-"), labelsOf(n.Labels), n.Joined,
+				cmp.Or(n.Version, "-"), levelOf(n), planOf(n, fleet.Index), stateOf(n))
 		}
 		for _, i := range fleet.Invites {
 			if i.UsedBy == "" {
-				fmt.Fprintf(tab, "%s\t-\t%s\t-\t-\t%s\t-\t-\tinvited until %s\n", i.ID, rolesOf(i.Control, i.Edge), labelsOf(i.Labels), i.Expires)
+				fmt.Fprintf(tab, "%s\t-\t%s\t-\t-\t%s\t-\t-\t-\t-\tinvited until %s\n", i.ID, rolesOf(i.Control, i.Edge), labelsOf(i.Labels), i.Expires)
 			}
 		}
 		if err := tab.Flush(); err != nil {
@@ -189,6 +192,13 @@ func planOf(n fleetNode, index uint64) string {
 		return "current"
 	}
 	return fmt.Sprintf("%d of %d", n.Serves, index)
+}
+
+func levelOf(n fleetNode) string {
+	if n.Level == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n.Level)
 }
 
 func labelsOf(labels map[string]string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -88,6 +89,19 @@ func newStatusCommand() *cobra.Command {
 	}
 	t.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
+			return usageError{err}
+		}
+		if l := t.listeners(); l.Role != "" {
+			s, err := readEdge(cmd.Context(), l)
+			if err != nil {
+				return explain(err)
+			}
+			if t.json {
+				return printJSON(cmd, s)
+			}
+			return s.write(cmd.OutOrStdout())
+		}
 		c, err := t.connect(cmd)
 		if err != nil {
 			return err
@@ -211,6 +225,21 @@ func (s *nodeStatus) askReady(ctx context.Context, url string) {
 
 func (s *nodeStatus) write(w io.Writer) error {
 	fmt.Fprintf(w, "control  %s\n", s.Control)
+	s.writeHead(w)
+	if f := s.Fleet; f != nil {
+		fmt.Fprintf(w, "fleet    %d members, %d vote, %s leads, plan %d\n", f.Members, f.Voters, cmp.Or(f.Leader, "nobody"), f.Index)
+		if f.Node != "" {
+			fmt.Fprintf(w, "         %s: %s, %s, plan %s\n", f.Node, f.Roles, f.State, f.Plan)
+		}
+	}
+	if s.Vitals != nil {
+		s.Vitals.write(w)
+	}
+	return s.writeWorkers(w)
+}
+
+// writeHead shows what any node tells: where it listens and whether it is ready.
+func (s *nodeStatus) writeHead(w io.Writer) {
 	if s.HTTP != "" {
 		fmt.Fprintf(w, "http     %s\n", s.HTTP)
 	}
@@ -233,15 +262,9 @@ func (s *nodeStatus) write(w io.Writer) error {
 	for _, subject := range subjects {
 		fmt.Fprintf(w, "         %s: %s\n", subject, s.Reasons[subject])
 	}
-	if f := s.Fleet; f != nil {
-		fmt.Fprintf(w, "fleet    %d members, %d vote, %s leads, plan %d\n", f.Members, f.Voters, cmp.Or(f.Leader, "nobody"), f.Index)
-		if f.Node != "" {
-			fmt.Fprintf(w, "         %s: %s, %s, plan %s\n", f.Node, f.Roles, f.State, f.Plan)
-		}
-	}
-	if s.Vitals != nil {
-		s.Vitals.write(w)
-	}
+}
+
+func (s *nodeStatus) writeWorkers(w io.Writer) error {
 	if len(s.Workers) == 0 {
 		_, err := fmt.Fprintln(w, "no workers")
 		writeTrouble(w, s.Trouble)

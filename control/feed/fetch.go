@@ -66,7 +66,7 @@ func (f *Fetcher) Fetch(ctx context.Context, first string, digest artifact.Diges
 }
 
 func (f *Fetcher) fetch(ctx context.Context, first string, digest artifact.Digest, size int64) error {
-	members := order(f.opt.Members(), first, mostAsked)
+	members := order(f.opt.Members(), first, "", mostAsked)
 	body := &relayed{ctx: ctx, client: f.opt.Client, name: digest.String(), members: members, size: size}
 	defer body.close()
 	err := f.opt.Files.Take(ctx, digest, size, body)
@@ -87,12 +87,15 @@ func (f *Fetcher) fetch(ctx context.Context, first string, digest artifact.Diges
 	return fault.Wrap(fault.Unavailable, "feed.Fetch", errors.Join(errs...))
 }
 
-// order returns at most most of members: the one with the ID first, then voters, then others, each kind in random order.
-func order(members []Upstream, first string, most int) []Upstream {
+// order returns at most most of members: the one with the ID first, then voters, then others, each kind in random order but for the one
+// with the ID last.
+func order(members []Upstream, first, last string, most int) []Upstream {
 	out := append([]Upstream(nil), members...)
 	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	rank := func(u Upstream) int {
 		switch {
+		case u.Member == last:
+			return 3
 		case u.Member == first:
 			return 0
 		case u.Voter:

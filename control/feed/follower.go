@@ -28,6 +28,7 @@ type FollowerOptions struct {
 	Server    *Server           // required: hands the plan on; nobody else publishes to it
 	// Use takes what a delta changes into use and returns when it is; one call at a time. The files of all that is deployed are in Files.
 	Use     func(*plan.Delta)
+	Program Program      // that this node runs; it is announced to the voters
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void
 }
@@ -38,6 +39,7 @@ type Follower struct {
 	inbox    inbox
 	received position                 // the session's: what is used, or in the inbox, or pending
 	upstream atomic.Pointer[Upstream] // followed last
+	open     atomic.Bool              // a feed from it
 	reports  *Reporter
 
 	needs   needs       // Run's, like all up to mu
@@ -66,7 +68,7 @@ func NewFollower(opt FollowerOptions) (*Follower, error) {
 	if opt.Metrics == nil {
 		opt.Metrics = NewMetrics(nil)
 	}
-	f := &Follower{opt: opt, reports: NewReporter(opt.Client, opt.Upstreams, opt.Log)}
+	f := &Follower{opt: opt, reports: NewReporter(opt.Client, opt.Upstreams, opt.Program, opt.Log)}
 	f.inbox.init()
 	f.needs.init(opt.Files)
 	var err, merr error
@@ -97,6 +99,14 @@ func (f *Follower) CutOff() (since time.Time, cut bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fresh, time.Since(f.fresh) > stall
+}
+
+// Following returns the ID of the member that is followed or was last, "" for none since the start, and whether a feed from it is open.
+func (f *Follower) Following() (member string, open bool) {
+	if u := f.upstream.Load(); u != nil {
+		member = u.Member
+	}
+	return member, f.open.Load()
 }
 
 // Run follows until ctx is done and all that it started has ended.

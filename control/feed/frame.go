@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -190,7 +191,7 @@ func (d *Decoder) take(kind byte, body []byte) (e Event, done bool, err error) {
 	switch kind {
 	case frameHello:
 		if len(body) != 9 || body[8] > 1 {
-			return e, false, malformed("the hello has another form")
+			return e, false, malformed("the hello has another form: another version of edged sends it")
 		}
 		d.began, d.bytes = true, 0
 		return Event{Hello: &Hello{Epoch: binary.BigEndian.Uint64(body), Partial: body[8] == 1}}, true, nil
@@ -212,12 +213,12 @@ func (d *Decoder) take(kind byte, body []byte) (e Event, done bool, err error) {
 		d.bytes = 0
 		return Event{Beat: &Beat{Index: binary.BigEndian.Uint64(body), Age: age}}, true, nil
 	}
-	return e, false, malformed("a frame is of kind %d", kind)
+	return e, false, malformed("a frame is of kind %d, which this program does not know: a newer edged sends it", kind)
 }
 
 func (d *Decoder) piece(body []byte) error {
 	delta := new(plan.Delta)
-	if err := json.Unmarshal(body, delta); err != nil {
+	if err := decodeStrictly(body, delta); err != nil {
 		return malformed("a piece is no delta: %v", err)
 	}
 	if err := errors.Join(delta.Check(), checkFiles(delta)); err != nil {
@@ -229,6 +230,20 @@ func (d *Decoder) piece(body []byte) error {
 		d.parts = append(d.parts, delta)
 	}
 	return nil
+}
+
+// decodeStrictly reads one document. What this program does not know of a plan is an error: to pass it over would be to serve another plan.
+func decodeStrictly(body []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	switch {
+	case err == nil && len(bytes.TrimSpace(body[dec.InputOffset():])) > 0:
+		return errors.New("something stands behind it")
+	case err != nil && json.Unmarshal(body, v) == nil:
+		return fmt.Errorf("it has what this program does not know, so a newer edged made it: run that here too (%w)", err)
+	}
+	return err
 }
 
 // checkFiles bounds what a node will make room for when it reads the files.

@@ -57,6 +57,29 @@ func TestFramesRoundTrip(t *testing.T) {
 	}
 }
 
+// What this program does not know of a plan is refused and not passed over: it would serve another plan.
+func TestNewerPlanIsRefused(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"novel":1}`: "newer edged", `{"workers":{"put":[{"uid":"w","novel":true}]}}`: "newer edged", `{`: "", `{} {}`: "stands behind",
+	} {
+		frames := appendFrame(appendFrame(appendHello(nil, 3, false), framePiece, []byte(body)), frameEnd, num(1), num(2))
+		dec := NewDecoder(bytes.NewReader(frames), nil)
+		_, err := dec.Next()
+		if err == nil {
+			_, err = dec.Next()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || want == "" && strings.Contains(err.Error(), "newer") {
+			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+	frames := appendFrame(appendHello(nil, 3, false), 77)
+	dec := NewDecoder(bytes.NewReader(frames), nil)
+	_, _ = dec.Next()
+	if _, err := dec.Next(); err == nil || !strings.Contains(err.Error(), "newer edged") {
+		t.Errorf("a frame of another kind: %v", err)
+	}
+}
+
 // What is out of order or malformed is refused.
 func TestDecoderRefuses(t *testing.T) {
 	hello := appendHello(nil, 1, false)

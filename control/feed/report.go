@@ -22,6 +22,7 @@ const (
 type Reporter struct {
 	client  *http.Client
 	members func() []Upstream // the others; the voters among them are told
+	program Program
 	log     *slog.Logger
 	moved   chan struct{} // capacity 1: there is something new to tell
 
@@ -30,14 +31,14 @@ type Reporter struct {
 }
 
 // NewReporter makes a reporter, which tells nothing before Serves was called.
-func NewReporter(client *http.Client, members func() []Upstream, log *slog.Logger) *Reporter {
-	return &Reporter{client: client, members: members, log: log, moved: make(chan struct{}, 1)}
+func NewReporter(client *http.Client, members func() []Upstream, program Program, log *slog.Logger) *Reporter {
+	return &Reporter{client: client, members: members, program: program, log: log, moved: make(chan struct{}, 1)}
 }
 
 // Serves notes what is served from now on.
 func (r *Reporter) Serves(epoch, index uint64) {
 	r.mu.Lock()
-	r.now = report{Epoch: epoch, Index: index}
+	r.now = report{Epoch: epoch, Index: index, Program: r.program}
 	r.mu.Unlock()
 	if epoch == 0 {
 		return // nothing is served yet

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"edged/control/artifact"
@@ -21,13 +22,28 @@ const (
 )
 
 const (
-	heartbeat  = 5 * time.Second  // a feed with nothing to say says so this often
+	heartbeat  = 5 * time.Second  // a feed with nothing to say says so this often, unless the follower asks for it more often
+	quickBeat  = time.Second      // how often followers ask for it, and as often as it is given
+	quickStall = 5 * quickBeat    // and how long an upstream may then be silent: a machine that vanishes is missed for no longer
 	stall      = 15 * time.Second // who takes nothing, or says nothing, for this long is cut off
 	maxStreams = 1024             // feeds at once
 	maxBlobs   = 64               // files that are sent at once
 	blobTime   = 2 * time.Minute  // for one file: 16 MiB at 140 KiB/s
 	maxReport  = 1 << 10          // bytes of a report
 )
+
+// headerBeat says, in milliseconds, how often a feed beats that was asked to beat more often. An upstream that knows nothing of that says
+// nothing, and has the stall time.
+const headerBeat = "Edged-Feed-Beat"
+
+// beatOf returns how often a follower wants to hear that there is nothing new; 0 if it does not say.
+func beatOf(text string) time.Duration {
+	ms, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || ms == 0 {
+		return 0
+	}
+	return min(max(time.Duration(ms)*time.Millisecond, quickBeat), heartbeat)
+}
 
 // Handler serves the feed and takes reports. The caller puts it under "/plan/v1/" on the peer listener.
 func (s *Server) Handler() http.Handler {
@@ -58,7 +74,11 @@ func (s *Server) serveFeed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	member := s.opt.Caller(r)
 	filter := s.opt.Filter(member)
-	st := &stream{s: s, w: w, rc: http.NewResponseController(w), filter: filter, ended: ended, at: at.index}
+	st := &stream{s: s, w: w, rc: http.NewResponseController(w), filter: filter, ended: ended, at: at.index, beat: heartbeat}
+	if beat := beatOf(q.Get("beat")); beat != 0 {
+		st.beat = beat
+		w.Header().Set(headerBeat, strconv.FormatInt(beat.Milliseconds(), 10))
+	}
 	st.known = at.epoch == epoch && at.partial == (filter != nil)
 	err = st.run(r.Context(), epoch)
 	s.opt.Log.Debug("feed ended", "member", member, "err", err)
@@ -73,6 +93,7 @@ type stream struct {
 	ended  <-chan struct{} // of the server when the feed began
 	at     uint64          // index of the plan that the follower has by now
 	known  bool            // at is one of this epoch and filter
+	beat   time.Duration
 }
 
 // write gives the follower bytes, which it has to take within the stall time.
@@ -95,7 +116,7 @@ func (st *stream) run(ctx context.Context, epoch uint64) error {
 	if err := st.write(appendHello(nil, epoch, st.filter != nil)); err != nil {
 		return err
 	}
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(st.beat)
 	defer beat.Stop()
 	for {
 		age := st.s.age() // first: what is found after it is at least as new
@@ -163,10 +184,19 @@ func (st *stream) sendWhole() error {
 	return errors.Join(st.write(snap.frames), st.write(tail))
 }
 
-// report is what a member says that it serves.
+// Program is what a member says of the program that it runs.
+type Program struct {
+	Version string `json:"version,omitempty"` // for people, at most 64 bytes
+	Level   int    `json:"level,omitempty"`   // of the control log's commands (state.Level); 0 from programs that announce none
+}
+
+const maxVersion = 64
+
+// report is what a member says that it serves, and with which program. A program that knows less of it passes the rest over.
 type report struct {
 	Epoch uint64 `json:"epoch"`
 	Index uint64 `json:"index"`
+	Program
 }
 
 func (s *Server) serveServing(w http.ResponseWriter, r *http.Request) {
@@ -174,6 +204,9 @@ func (s *Server) serveServing(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReport))
 	if err == nil {
 		err = json.Unmarshal(body, &rep)
+	}
+	if err == nil && (len(rep.Version) > maxVersion || strings.ContainsFunc(rep.Version, func(r rune) bool { return r <= ' ' || r >= 0x7f })) {
+		rep.Version = "" // it goes to a terminal
 	}
 	member := s.opt.Caller(r)
 	if err != nil || member == "" {

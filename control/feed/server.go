@@ -108,6 +108,13 @@ func NewServer(opt ServerOptions) (*Server, error) {
 	return s, nil
 }
 
+// Index returns the index of the newest plan that Publish and Advance were told of; 0 before the first.
+func (s *Server) Index() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.index
+}
+
 // Publish hands on the plan after d, which follows the one published before, in the control state's history epoch. That plan must be
 // exactly the one at d.Index, so that all who publish it agree. partial says that it lacks what this node does not need: then nobody is
 // served from it. The error says that it cannot be sent; followers are then refused until one can.

@@ -66,3 +66,15 @@ func (s *Server) Serving() map[string]uint64 {
 	}
 	return out
 }
+
+// Announced returns what each member that reported within the last minute said of its program, whatever plan it serves.
+func (s *Server) Announced() map[string]Program {
+	s.serving.mu.Lock()
+	defer s.serving.mu.Unlock()
+	s.serving.dropLocked(time.Now())
+	out := make(map[string]Program, len(s.serving.members)+1)
+	for m, r := range s.serving.members {
+		out[m] = r.Program
+	}
+	return out
+}

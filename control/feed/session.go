@@ -28,13 +28,14 @@ type Upstream struct {
 // follow keeps one feed from one upstream until ctx is done: voters first, then any member. A pause after a failed round grows, and the
 // one after a feed that lived is short; both are random, so that those who lose an upstream together do not come back together.
 func (f *Follower) follow(ctx context.Context) {
-	told := ""
+	told, left := "", ""
 	for failed := 0; ctx.Err() == nil; failed++ {
 		lived := false
 		var errs []error
-		for _, u := range order(f.opt.Upstreams(), "", mostUpstreams) {
+		for _, u := range order(f.opt.Upstreams(), "", left, mostUpstreams) {
 			var err error
 			if lived, err = f.session(ctx, u); lived || ctx.Err() != nil {
+				left = u.Member // what vanished keeps callers waiting: it is tried last
 				f.opt.Log.Info("the feed of the plan ended", "upstream", u.Member, "err", err)
 				break
 			}
@@ -65,7 +66,7 @@ func (f *Follower) session(ctx context.Context, u Upstream) (lived bool, err err
 	idle := time.AfterFunc(stall, func() { cancel(errors.New("it says nothing")) })
 	defer idle.Stop()
 	at := f.received
-	url := fmt.Sprintf("%s%s?epoch=%d&from=%d&partial=%t", u.URL, pathFeed, at.epoch, at.index, at.partial)
+	url := fmt.Sprintf("%s%s?epoch=%d&from=%d&partial=%t&beat=%d", u.URL, pathFeed, at.epoch, at.index, at.partial, quickBeat.Milliseconds())
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, err
@@ -76,12 +77,22 @@ func (f *Follower) session(ctx context.Context, u Upstream) (lived bool, err err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		if resp.StatusCode == http.StatusNotFound {
+			return false, errors.New("it does not speak version 1 of the plan feed: it runs another version of edged than this node can follow")
+		}
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // what came of it is said
 		return false, fmt.Errorf("it answered %d: %s", resp.StatusCode, bytes.TrimSpace(text))
 	}
+	silence := stall
+	if beatOf(resp.Header.Get(headerBeat)) == quickBeat {
+		silence = quickStall
+	}
+	idle.Reset(silence)
 	f.upstream.Store(&u)
+	f.open.Store(true)
+	defer f.open.Store(false)
 	f.opt.Metrics.sessions.Inc()
-	dec := NewDecoder(resp.Body, func() { idle.Reset(stall) })
+	dec := NewDecoder(resp.Body, func() { idle.Reset(silence) })
 	var hello Hello
 	for {
 		e, err := dec.Next()
@@ -103,7 +114,7 @@ func (f *Follower) session(ctx context.Context, u Upstream) (lived bool, err err
 		if err != nil {
 			return lived, err
 		}
-		idle.Reset(stall)
+		idle.Reset(silence)
 	}
 }
 
@@ -138,6 +149,9 @@ func (f *Follower) heard(ctx context.Context, hello Hello, b *Beat) error {
 	}
 	if err := f.inbox.put(ctx, arrival{index: b.Index, fresh: time.Now().Add(-b.Age)}); err != nil {
 		return err
+	}
+	if b.Age >= maxAge {
+		return errors.New("it does not know yet whether its plan is the newest")
 	}
 	if b.Age > stall {
 		return fmt.Errorf("it was cut off itself %v ago", b.Age)

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"edged/control/form"
@@ -49,8 +50,9 @@ const (
 // Command is the only thing that changes the state. Whoever makes it stamps ids, times and everything that was found
 // out outside; Apply adds nothing of its own.
 type Command struct {
-	Kind Kind  `json:"kind"`
-	At   int64 `json:"at"` // Unix ms
+	Kind  Kind  `json:"kind"`
+	Level int   `json:"level,omitempty"` // that a program needs to carry it out (Level); 0 means 1
+	At    int64 `json:"at"`              // Unix ms
 
 	// A mutation.
 	Actor       Actor           `json:"actor"`
@@ -159,11 +161,29 @@ func (c *Command) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// DecodeCommand reads what Encode wrote.
+// DecodeCommand reads what Encode wrote. The error is an ErrNewer for a command of a level or a kind that this program does not know, or
+// that says something which it does not know: to pass that over would be to carry out another command.
 func DecodeCommand(raw []byte) (*Command, error) {
 	c := new(Command)
-	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("decode command: %w", err)
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	strict := dec.Decode(c)
+	if strict == nil && len(bytes.TrimSpace(raw[dec.InputOffset():])) > 0 {
+		return nil, errors.New("decode command: something stands behind it")
+	}
+	if strict != nil {
+		*c = Command{}
+		if err := json.Unmarshal(raw, c); err != nil {
+			return nil, fmt.Errorf("decode command: %w", err)
+		}
+	}
+	switch {
+	case strict != nil && c.Level <= Level && c.Kind.known():
+		return nil, newer("a command of the kind %s says something that this program does not know (%v)", c.Kind, strict)
+	case c.Level > Level:
+		return nil, newer("a command of the kind %.40q needs level %d, this program has %d", c.Kind, c.Level, Level)
+	case !c.Kind.known():
+		return nil, newer("a command is of the kind %.40q, which this program does not know", c.Kind)
 	}
 	return c, nil
 }

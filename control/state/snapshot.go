@@ -3,6 +3,7 @@ package state
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -89,15 +90,22 @@ func (f *Frozen) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// Restore replaces the state by one that Write encoded. After an error the state is empty and must not be used.
+// Restore replaces the state by one that Write encoded. One of a newer format is an ErrNewer and leaves the state as it was; after any
+// other error the state must not be used.
 func (s *State) Restore(r io.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resources.Scan(func(uid string, r *Resource) bool { s.note(uid, r); return true }) // all of it may be gone
-	s.reset()
-	s.fleetRevision++
-	lines := 0
+	lines, began := 0, false
 	for batch := range decodeAll(r, s.drivers) {
+		if !began {
+			if err := headOf(batch); err != nil {
+				return err
+			}
+			began = true
+			s.resources.Scan(func(uid string, r *Resource) bool { s.note(uid, r); return true }) // all of it may be gone
+			s.reset()
+			s.fleetRevision++
+		}
 		for i := range batch.entries {
 			e := &batch.entries[i]
 			if e.End != nil {
@@ -118,12 +126,22 @@ func (s *State) Restore(r io.Reader) error {
 	return fmt.Errorf("read snapshot line %d: %w", lines+1, io.ErrUnexpectedEOF)
 }
 
+// headOf judges the first line of a snapshot.
+func headOf(first decoded) error {
+	switch {
+	case len(first.entries) == 0 && first.err != nil:
+		return fmt.Errorf("read snapshot line 1: %w", first.err)
+	case len(first.entries) == 0 || first.entries[0].Head == nil:
+		return errors.New("snapshot line 1 is no head")
+	case first.entries[0].Head.Format > snapshotFormat:
+		return newer("a snapshot of the control state has format %d, this program knows up to %d", first.entries[0].Head.Format, snapshotFormat)
+	}
+	return nil
+}
+
 func (s *State) load(e *entry) error {
 	switch {
 	case e.Head != nil:
-		if e.Head.Format > snapshotFormat {
-			return fmt.Errorf("format %d is newer than this program's %d", e.Head.Format, snapshotFormat)
-		}
 		s.last, s.births, s.secret, s.marker, s.facades = e.Head.Last, e.Head.Births, e.Head.Secret, e.Head.Marker, e.Head.Facades
 	case e.Resource != nil:
 		s.loadResource(e.Resource)
@@ -141,8 +159,10 @@ func (s *State) load(e *entry) error {
 		s.runs.Load(e.Runs.Trigger, e.Runs)
 	case e.Ledger != nil:
 		s.ledgers.Load(e.Ledger.Database, e.Ledger)
-	default:
+	case e.Fleet != nil || e.Member != nil || e.Removed != nil || e.Invite != nil:
 		s.fleet.load(e)
+	default:
+		return newer("a line of a snapshot of the control state is of a kind that this program does not know")
 	}
 	return nil
 }

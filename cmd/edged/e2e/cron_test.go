@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -34,4 +36,42 @@ func TestCronFires(t *testing.T) {
 			t.Fatalf("the trigger did not fire; the worker says %q", body)
 		}
 	}
+}
+
+// attachments §4.3: a run that ends while the node stops has ended: the next start does not fire it again.
+func TestCronRunEndsInTheDrain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	n := start(t, dir)
+	url := n.deploy(write(t, map[string]string{
+		"worker.toml": "name = \"slow\"\nmain = \"w.js\"\nhandlers = [\"fetch\", \"scheduled\"]\nendpoint = true\ncrons = [\"0 3 * * *\", \"0 4 * * *\"]\n[bindings]\nCACHE = { kv = \"cache\" }\n",
+		"w.js": `const read = async (env, key) => { const v = await env.CACHE.get(key); return v === null ? 0 : Number(new TextDecoder().decode(v)); };
+export default {
+	async scheduled(event, env) {
+		const key = "/" + event.cron.split(" ")[1];
+		await env.CACHE.put(key, String(await read(env, key) + 1));
+		if (key === "/3") await new Promise((done) => setTimeout(done, 2000));
+	},
+	async fetch(request, env) { return new Response(await read(env, new URL(request.url).pathname)); },
+}`}))
+	var schedules []struct{ Name, Cron string }
+	if err := json.Unmarshal([]byte(n.edged("cron", "list", "--json")), &schedules); err != nil || len(schedules) != 2 {
+		t.Fatalf("schedules %+v, %v", schedules, err)
+	}
+	trigger := func(cron string) {
+		t.Helper()
+		for _, s := range schedules {
+			if s.Cron == cron {
+				n.edged("cron", "trigger", s.Name)
+			}
+		}
+	}
+	trigger("0 3 * * *")
+	n.eventually(url+"/3", "^1$")
+	if code := n.stop(); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	n = start(t, dir)
+	trigger("0 4 * * *") // behind what would be owed
+	n.eventually(url+"/4", "^1$")
+	expect(t, "runs", n.get(url+"/3"), 200, "1")
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,9 +17,10 @@ import (
 
 // fleetOf is some nodes under one control plane; the first has founded it.
 type fleetOf struct {
-	t     *testing.T
-	nodes []*node
-	token string // file with the founder's
+	t       *testing.T
+	nodes   []*node
+	token   string // file with the founder's
+	program string // that new members run; "" is the one under test
 }
 
 // places are the addresses of members by data directory: one that comes back is looked for where it was.
@@ -52,16 +54,27 @@ func freeAddr(t *testing.T) string {
 // member starts a node with a door for other nodes.
 func member(t *testing.T, dir string, flags ...string) *node {
 	t.Helper()
+	return memberOf(t, binary, dir, flags...)
+}
+
+// memberOf is member with another build of the program.
+func memberOf(t *testing.T, program, dir string, flags ...string) *node {
+	t.Helper()
 	place, _ := places.LoadOrStore(dir, [2]string{freeAddr(t), freeAddr(t)})
 	at := place.([2]string)
-	return start(t, dir, append([]string{"--peer", at[0], "--gossip", at[1]}, flags...)...)
+	return startBinary(t, program, nil, dir, append([]string{"--peer", at[0], "--gossip", at[1]}, flags...)...)
 }
 
 // foundFleet starts voters and edges and returns when the voters vote.
 func foundFleet(t *testing.T, voters, edges int) *fleetOf {
 	t.Helper()
-	founder := member(t, filepath.Join(t.TempDir(), "data"))
-	f := &fleetOf{t: t, nodes: []*node{founder}, token: filepath.Join(founder.dir, "control.token")}
+	return foundFleetOf(t, binary, voters, edges)
+}
+
+func foundFleetOf(t *testing.T, program string, voters, edges int) *fleetOf {
+	t.Helper()
+	founder := memberOf(t, program, filepath.Join(t.TempDir(), "data"))
+	f := &fleetOf{t: t, nodes: []*node{founder}, token: filepath.Join(founder.dir, "control.token"), program: program}
 	for i := 1; i < voters+edges; i++ {
 		role := "control,edge"
 		if i >= voters {
@@ -82,7 +95,7 @@ func (f *fleetOf) join(of *node, dir, role string) *node {
 	if text := f.edged(f.nodes[0], "fleet", "invite", "--role", role, "--json"); json.Unmarshal([]byte(text), &made) != nil {
 		f.t.Fatal(text)
 	}
-	n := member(f.t, dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
+	n := memberOf(f.t, cmp.Or(f.program, binary), dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
 	f.nodes = append(f.nodes, n)
 	return n
 }
@@ -117,6 +130,8 @@ type fleetMember struct {
 	ID           string
 	Votes, Leads bool
 	Serves       uint64
+	Version      string
+	Level        int
 }
 
 // everywhere waits until all of the members answer url so.
@@ -265,9 +280,36 @@ func TestEdgeServesAlone(t *testing.T) {
 	if got, err := d.ask(d.client(d.info.Control, d.trust()), "GET", d.info.ControlOrigin+"/", nil); err != nil || got.status != 421 {
 		t.Errorf("its control listener: %d %s, %v", got.status, got.body, err)
 	}
+	shows := func(wants ...string) {
+		t.Helper()
+		got := d.edged("status")
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("its status lacks %q:\n%s", want, got)
+			}
+		}
+	}
+	shows(d.id(), "edge, level 1", "upstream none", "1 served, 0 versions cannot run", "ready    yes", "no part in the control room")
 	a = member(t, a.dir)
 	f.deploy(a, saying(t, "two"))
 	f.everywhere(url, "two", d)
+	d.waits(func() bool {
+		out, _ := d.try("status")
+		return strings.Contains(out, "kv       1 other members") && strings.Contains(out, a.info.ControlOrigin)
+	}, "its status does not show the KV store and the control origin of the voter")
+	shows("upstream " + a.id())
+	if got, code := d.try("deploy", hello(t, "")); code != 1 || !strings.HasPrefix(got, "edged: the node here has the role edge") || !strings.Contains(got, a.info.ControlOrigin) {
+		t.Errorf("deploy there: exit %d, %s", code, got)
+	}
+	var s struct {
+		Index    uint64
+		Follows  bool
+		Upstream string
+		CutOff   bool
+	}
+	if err := json.Unmarshal([]byte(d.edged("status", "--json")), &s); err != nil || !s.Follows || s.Upstream != a.id() || s.Index == 0 || s.CutOff {
+		t.Errorf("its status is %+v, %v", s, err)
+	}
 }
 
 // Issue 7.2: an invite is good for one node, and a data directory with a history of its own joins no other.

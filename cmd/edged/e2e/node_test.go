@@ -97,7 +97,7 @@ func startBinary(t *testing.T, binary string, env []string, dir string, flags ..
 	n.cmd.Dir = filepath.Dir(dir) // the default data directory is relative too
 	n.cmd.Stderr = n.log
 	n.cmd.Env = append(os.Environ(), env...)
-	code, known := filepath.Join(dir, "sandbox", "code"), filepath.Join(filepath.Dir(binary), "code")
+	code, known := filepath.Join(dir, "sandbox", "code"), knownCode()
 	linkFiles(known, code)
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
@@ -137,6 +137,9 @@ func startBinary(t *testing.T, binary string, env []string, dir string, flags ..
 	}
 	return n
 }
+
+// knownCode is where the nodes of this run, whatever program they are of, leave that code for each other.
+func knownCode() string { return filepath.Join(filepath.Dir(binary), "code") }
 
 // linkFiles gives a node the engine's compiled code of the nodes before it: without, most of the suite's time is the compiler's. What
 // cannot be linked the node compiles.
