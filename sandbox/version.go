@@ -25,6 +25,8 @@ type Version struct {
 	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool              // fetch is among the handlers
 	counts  *workerMetrics    // of its worker
+	waits   []*waitMetrics    // of its bindings and, last, of fetch
+	free    int64             // memory that a pristine sandbox has never used
 	silent  bool              // logs nothing (Inspect)
 
 	kill  chan struct{} // closed when invocations must end now
@@ -60,7 +62,11 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	}
 	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
 		env: env, bound: bound, maps: maps{graph: graph},
-		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{})}
+		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{}), free: img.Free()}
+	for i := range spec.Bindings {
+		v.waits = append(v.waits, v.counts.waits[waitKind(spec.Bindings[i].Kind())])
+	}
+	v.waits = append(v.waits, v.counts.waits[kindOutbound])
 	if err := s.admit(v); err != nil {
 		img.Close()
 		library.Close()
