@@ -23,6 +23,8 @@ import (
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/kv"
+	"edged/node/accesslog"
+	"edged/node/tail"
 	"edged/objects"
 	"edged/queue"
 	"edged/router"
@@ -38,6 +40,8 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	reg := newRegistry("v0.0.0")
 	(&Node{registry: reg, ready: newReadiness(), space: disk.NewSpace(disk.SpaceOptions{Dir: t.TempDir()})}).showState()
 	router.NewMetrics(reg)
+	tail.NewMetrics(reg)
+	accesslog.NewMetrics(reg)
 	sandbox.NewMetrics(reg)
 	control.NewMetrics(reg)
 	feed.NewMetrics(reg)

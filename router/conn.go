@@ -86,6 +86,15 @@ type conn struct {
 	version *table.Version
 	keep    bool // the connection may serve another request
 	broken  bool // nothing can be written any more
+
+	// Of the exchange, for those who watch; forget clears them.
+	why     explained
+	receipt event.Receipt // of the invocation; filled only if somebody reads it
+	status  int           // of the response, 0 before it
+	refused string        // its Edged-Error
+	answer  string        // what answers, "" before it does
+	wrote   int64         // bytes of the response
+	short   bool          // it ended short of its body
 }
 
 func newConn(r *Router, nc net.Conn) *conn {
@@ -204,6 +213,7 @@ func (c *conn) write(p []byte) bool {
 		c.writeSoon()
 		n, err := c.nc.Write(piece)
 		c.r.opt.Metrics.sent.Add(float64(n))
+		c.wrote += int64(n)
 		if err != nil {
 			c.breaks()
 		}

@@ -75,6 +75,14 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	return v, nil
 }
 
+// Pool returns how many pristine sandboxes of the version wait for an invocation, and how many invocations go on, those included that
+// wait for a slot.
+func (v *Version) Pool() (ready, atWork int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.ready), v.active
+}
+
 // Retire ends the version: new invocations are refused from now on with event.ErrNotServing, running ones may go on until ctx is done and are
 // stopped then. It returns when every invocation has physically ended, nil also if some had to be stopped. Idempotent.
 func (v *Version) Retire(ctx context.Context) error {
