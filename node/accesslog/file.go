@@ -16,6 +16,7 @@ type file struct {
 	f    *os.File // nil while it cannot be opened
 	info fs.FileInfo
 	size int64
+	torn bool // the disk took a part of a line: the next begins with a line feed
 }
 
 func openFile(path string, max int64, keep int) (*file, error) {
@@ -52,8 +53,12 @@ func (f *file) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if f.torn {
+		p = append([]byte{'\n'}, p...)
+	}
 	n, err := f.f.Write(p)
 	f.size += int64(n)
+	f.torn = err != nil && (n > 0 || f.torn)
 	return n, err
 }
 

@@ -152,8 +152,11 @@ func (l *Log) Run(ctx context.Context) error {
 				l.flush()
 			}
 		case <-look.C:
-			if l.file != nil {
-				l.tell(l.file.look())
+			if l.file == nil {
+				continue
+			}
+			if err := l.file.look(); err != nil {
+				l.tell(err)
 			}
 		case <-ctx.Done():
 			for len(l.queue) > 0 {
