@@ -9,7 +9,7 @@
 //	identity.go   node.id and run.json
 //	fleet.go      the node as a member of a fleet; join.go: how it becomes one; member.go: what it then does besides serving
 //	follow.go     the plan of others, on a member without a control room
-//	operator.go   operators' calls of the rooms, one file each; archive.go: their backups as tar
+//	operator.go   operators' calls of the rooms, one file each (operator_workers.go: tails and explanations); archive.go: their backups as tar
 //	restore_store.go  what a room keeps, put back from a backup
 //	restore.go    the data directory of an empty node, made of a backup
 //	metrics.go    what is counted of the node as a whole
@@ -18,6 +18,7 @@
 //	machine/      what the kernel says of memory and limits
 //	admin.go      /metrics, /healthz, /readyz, /debug/pprof
 //	certs/        the local certificate authority; peer/: the door to the other members
+//	tail/         what workers do, for operators who watch; accesslog/: a line for each request
 //
 // Invariants: a version is in use until the end of its contexts is confirmed; a plan that fails to load leaves the old one
 // serving; a room is closed only after everything above it ended.

@@ -23,6 +23,8 @@ import (
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/kv"
+	"edged/node/accesslog"
+	"edged/node/tail"
 	"edged/objects"
 	"edged/queue"
 	"edged/router"
@@ -39,6 +41,8 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	(&Node{registry: reg, ready: newReadiness(), space: disk.NewSpace(disk.SpaceOptions{Dir: t.TempDir()})}).showState()
 	new(memoryWatch).show(reg)
 	router.NewMetrics(reg)
+	tail.NewMetrics(reg)
+	accesslog.NewMetrics(reg)
 	sandbox.NewMetrics(reg)
 	control.NewMetrics(reg)
 	feed.NewMetrics(reg)
@@ -75,7 +79,7 @@ func TestMetricsKeepTheConventions(t *testing.T) {
 
 // node-surface §5: labels come from closed sets. One that is not here needs a set that is closed, or a cap.
 var (
-	closed = []string{"as", "class", "code", "kind", "origin", "outcome", "reason", "result", "source", "status", "verdict"}
+	closed = []string{"as", "class", "code", "kind", "limit", "origin", "outcome", "reason", "result", "source", "status", "verdict"}
 	capped = []string{"queue", "worker"} // UIDs, 100 of each and meter.Other
 )
 

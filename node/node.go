@@ -24,8 +24,10 @@ import (
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/life"
+	"edged/node/accesslog"
 	"edged/node/certs"
 	"edged/node/machine"
+	"edged/node/tail"
 	"edged/router"
 	"edged/sandbox"
 	"edged/sandbox/outbound"
@@ -56,6 +58,8 @@ type Node struct {
 	feeds     *feed.Metrics
 	fleet     *fleet // nil on a node that runs alone
 	cron      *cron.Scheduler
+	tails     *tail.Hub
+	access    *accesslog.Log // nil without one
 	router    *router.Router
 	memory    memoryWatch
 	versions  *versions
@@ -81,7 +85,7 @@ func New(opt Options) (*Node, error) {
 	n.memory.read, n.memory.log = machine.System{}.Memory, n.log
 	n.memory.shed, n.memory.tight = func() int { return n.box.Shed() }, func(on bool) { n.box.SetTight(on) }
 	n.memory.shut = func(on bool) { n.router.SetShut(on) }
-	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
+	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openWatching, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -189,7 +193,8 @@ func (n *Node) openSandbox() (err error) {
 		Isolation:      isolation,
 		MaxRunning:     n.opt.Cores,
 		Fetch:          n.outbound,
-		Console:        consoleTo(n.log),
+		Console:        consoleTo(n.log, n.tails.Console),
+		Watch:          n.tails.Watch,
 		Log:            n.log,
 		Metrics:        sandbox.NewMetrics(n.registry),
 	})
@@ -225,6 +230,9 @@ func (n *Node) openRouter() (err error) {
 		MinClientRate:       n.opt.MinClientRate,
 		MaxClientConns:      n.opt.MaxClientConns,
 		DrainTimeout:        n.opt.DrainTimeout,
+		Access:              n.toAccessLog(),
+		Watch:               n.tails.Watch,
+		Rule:                func(host string) router.Rule { return n.versions.rule(host) },
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
 	})
@@ -283,6 +291,9 @@ func (n *Node) closeOpened() error {
 	if n.box != nil {
 		errs = append(errs, n.box.Close())
 	}
+	if n.access != nil {
+		errs = append(errs, n.access.Close())
+	}
 	closeAll(n.bound)
 	errs = append(errs, n.stores.close())
 	if n.lock != nil {
@@ -332,6 +343,11 @@ func (n *Node) Run(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
 		return webServer(ctx, n.bound["control"], door, conf, n.log)
 	}})
+	// They stop after the router, to show its drain, and before the listener that carries the tails.
+	parts.Push(life.Part{Name: "tails", Run: func(ctx context.Context) error { <-ctx.Done(); n.tails.Stop(); return nil }})
+	if n.access != nil {
+		parts.Push(life.Part{Name: "access log", Run: n.access.Run, Close: n.access.Close})
+	}
 	parts.Push(life.Part{Name: "router", Run: n.router.Run, Stop: n.opt.DrainTimeout + 5*time.Second})
 	parts.Push(life.Part{Name: "announcement", Run: n.announce})
 	return parts.Run(ctx)

@@ -7,7 +7,7 @@ import (
 
 // operatorRooms are the operators' calls of the rooms that this node has.
 func (n *Node) operatorRooms() []operator.Room {
-	return []operator.Room{n.kvRoom(), n.sqlRoom(), n.queueRoom(), n.objectsRoom(), n.cronRoom()}
+	return []operator.Room{n.kvRoom(), n.sqlRoom(), n.queueRoom(), n.objectsRoom(), n.cronRoom(), n.workersRoom()}
 }
 
 // ofForm runs serve only for a Resource of the Form; every other looks as if it were not there.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -63,6 +64,13 @@ type Options struct {
 	RevalidateAfter time.Duration
 
 	DrainTimeout time.Duration // 0 means 25 s
+
+	// AccessLog is the file that a line for each exchange with a client is appended to, "-" for AccessLogOut; "" is off.
+	AccessLog         string
+	AccessLogOut      io.Writer // nil means the standard output
+	AccessLogSample   float64   // the share of exchanges that gets a line, 0 means all
+	AccessLogMaxBytes int64     // of the file before it becomes FILE.1, 0 means 64 MiB
+	AccessLogKeep     int       // how many of FILE.1, FILE.2 and so on stay, 0 means 4
 
 	Version string       // of the program, for metrics
 	Log     *slog.Logger // nil discards
@@ -144,6 +152,12 @@ func (o Options) withDefaults() (Options, error) {
 	duration("max-wall", &o.MaxWall, 30*time.Second)
 	duration("max-wall-events", &o.MaxWallEvents, 15*time.Minute)
 	duration("drain-timeout", &o.DrainTimeout, 25*time.Second)
+	if o.AccessLogSample < 0 || o.AccessLogSample > 1 {
+		bad("--access-log-sample: %v is not more than 0 and at most 1", o.AccessLogSample)
+	}
+	if o.AccessLogMaxBytes != 0 && o.AccessLogMaxBytes < 1<<16 || o.AccessLogKeep < 0 {
+		bad("--access-log-max-bytes is at least 64KiB, --access-log-keep not negative")
+	}
 	o.sizeDefaults(bad)
 	o.Admission.defaults(o.MaxInflight, bad)
 	switch o.Isolation {

@@ -41,7 +41,9 @@ func newServing() serving {
 // the parts that change and of what hangs on them: the names of a worker whose weights change.
 func (v *versions) apply(d *plan.Delta) {
 	s := &v.serving
+	v.planMu.Lock()
 	s.take(d)
+	v.planMu.Unlock()
 	open, again := s.toOpen(d)
 	v.withdraw(again)
 	v.openAll(open)
@@ -250,7 +252,7 @@ func (s *serving) rebuild(d *plan.Delta, opened []string, route func(uid string)
 		if w == nil {
 			continue // gone
 		}
-		tw := &table.Worker{UID: uid}
+		tw := &table.Worker{UID: uid, Deployment: w.Deployment, Generation: w.Generation}
 		if old := s.workers[uid]; old != nil {
 			tw.Party = old.Party
 		} else {

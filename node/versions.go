@@ -43,7 +43,8 @@ type versions struct {
 
 	retirements sync.WaitGroup
 
-	serving serving // apply's alone
+	planMu  sync.RWMutex // held by apply while it changes serving.plan, and by others who look into it
+	serving serving      // apply's alone, but for that
 
 	mu       sync.Mutex // guards the maps below
 	loaded   map[string]*loadedVersion

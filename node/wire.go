@@ -150,10 +150,11 @@ func (n *Node) openBlob(sha256 string) (io.ReadCloser, error) {
 	return blob.File, nil // an *os.File, which the router sends without a copy
 }
 
-// consoleTo sends what workers log to the node's log. Its rate was limited by the sandbox.
-func consoleTo(log *slog.Logger) func(sandbox.Entry) {
+// consoleTo sends what workers log to the node's log, and to watch. Its rate was limited by the sandbox.
+func consoleTo(log *slog.Logger, watch func(sandbox.Entry)) func(sandbox.Entry) {
 	log = log.With("room", "console")
 	return func(e sandbox.Entry) {
+		watch(e)
 		level := slog.LevelInfo
 		switch e.Level {
 		case sandbox.LevelDebug:

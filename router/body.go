@@ -168,6 +168,13 @@ func (b *body) receiveLocked(p []byte) (n int, err error) {
 	return 0, event.ErrBodyAborted
 }
 
+// taken returns how many bytes of the body have come. It is asked after finish.
+func (b *body) taken() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.total
+}
+
 // widen makes the input buffer large enough for a body that comes in bulk.
 func (b *body) widen() {
 	c := b.c

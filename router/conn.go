@@ -97,6 +97,15 @@ type conn struct {
 	detached bool
 	keep     bool // the connection may serve another request
 	broken   bool // nothing can be written any more
+
+	// Of the exchange, for those who watch; forget clears them.
+	why     explained
+	receipt event.Receipt // of the invocation; filled only if somebody reads it
+	status  int           // of the response, 0 before it
+	refused string        // its Edged-Error
+	answer  string        // what answers, "" before it does
+	sent    int64         // bytes of the response
+	short   bool          // it ended short of its body
 }
 
 func newConn(r *Router, nc net.Conn) *conn {
@@ -251,6 +260,7 @@ func (c *conn) writeSoon() (now time.Time) {
 // wrote counts what was written since.
 func (c *conn) wrote(began time.Time, n int64) {
 	c.r.opt.Metrics.sent.Add(float64(n))
+	c.sent += n
 	if c.paced {
 		c.pacedSent += n
 		c.pacedWait += time.Since(began)

@@ -15,6 +15,9 @@
 //	respond.go   the response head, buffered bodies, host-made errors
 //	stream.go    streamed bodies and files
 //	refusal.go   the table of host-made errors
+//	receipt.go   Edged-Receipt: what an invocation has cost
+//	explain.go   Edged-Explain and Explain: why a response is what it is
+//	access.go    Access: what is told of an exchange that is over
 //	gate.go      gate: bounded and fair admission
 //	gate_queue.go lines: who waits for it, by worker and tenant
 //	pace.go      pace: how long one would wait (pure)

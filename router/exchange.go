@@ -20,9 +20,14 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 func (c *conn) refuseEarly(r *refusal) (again bool) {
 	c.enter(busy)
 	c.now = time.Now()
+	start := c.now
 	c.version, c.keep = nil, false
+	c.head.Host, c.head.Path, c.head.Explain = nil, nil, false // perhaps of the request before
+	c.forget()
 	c.respondHosted(r)
 	c.linger()
+	c.now = time.Now()
+	c.over(start, 0)
 	return false
 }
 
@@ -33,9 +38,15 @@ func (c *conn) exchange() (again bool) {
 	if r := c.route(); r != nil {
 		c.respondHosted(r)
 	}
+	b := c.body
 	again = c.finish()
 	c.now = time.Now()
 	c.r.opt.Metrics.seconds.Observe(c.now.Sub(start).Seconds())
+	var read int64
+	if b != nil {
+		read = b.taken()
+	}
+	c.over(start, read)
 	return again
 }
 
@@ -43,8 +54,13 @@ func (c *conn) exchange() (again bool) {
 func (c *conn) begin() {
 	c.version = nil
 	c.keep, c.responding, c.paced = c.head.KeepAlive, false, false
-	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields}
+	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields, Arrived: c.now}
 	c.res.Reset()
+	c.forget()
+	if c.wantsReceipt() {
+		c.receipt = event.Receipt{Waits: c.receipt.Waits[:0]}
+		c.res.Receipt = &c.receipt
+	}
 	if c.head.Length != 0 {
 		newBody(c)
 		// A Request of these methods has no body; what the client sends is thrown away afterwards.
@@ -55,6 +71,12 @@ func (c *conn) begin() {
 	if c.fin.Load() {
 		c.startGrace()
 	}
+}
+
+// forget drops what is known of the exchange before.
+func (c *conn) forget() {
+	c.why = explained{}
+	c.status, c.refused, c.answer, c.sent, c.short = 0, "", "", 0, false
 }
 
 // finish ends the exchange: nobody reads the body any more, and what is left of it is out of the way.
@@ -102,7 +124,8 @@ func (c *conn) routeIn(t *table.Table) *refusal {
 	if worker == nil {
 		return refUnknownHost
 	}
-	v := worker.Pick(rand.Uint32N(table.FullWeight))
+	c.why = explained{worker: worker, draw: rand.Uint32N(table.FullWeight)}
+	v := worker.Pick(c.why.draw)
 	if v == nil {
 		return refNotServing
 	}
@@ -142,6 +165,7 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 		}
 		return refOverloaded
 	}
+	c.why.admitted = true
 	m.inflight.Inc()
 	defer c.leaveGate()
 	if err := c.call(); err != nil {
@@ -150,7 +174,9 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 			c.breaks() // nobody is there to read an error
 			return nil
 		}
-		return refuseInvocation(err)
+		r := refuseInvocation(err)
+		c.why.reached = r != refNotStarted
+		return r
 	}
 	if c.res.Status == 404 && c.version.RunWorkerFirst {
 		if a := c.asset(); a != nil {
@@ -178,6 +204,7 @@ func (c *conn) call() (err error) {
 			err = event.ErrWorker
 		}
 	}()
+	c.why.reached = true
 	return c.version.Handler.Serve(c.ctx, &c.req, &c.res)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"edged/router/h1"
+	"edged/sandbox/event"
 )
 
 // Options configures a Router. The zero value of an optional field is its default.
@@ -47,6 +48,14 @@ type Options struct {
 	// which the worker is not ready does not count.
 	MinClientRate int
 	DrainTimeout  time.Duration // for running requests after Run's context is done; 0 means 25 s
+
+	// Access is told of each exchange with a client after its end, on the connection's goroutine: it must not wait. nil tells nobody.
+	Access func(*Access)
+	// Watch is asked, for a request that a worker's code was not called for, who is told of its end: as sandbox.Options.Watch. nil tells
+	// nobody.
+	Watch func(worker string) func(*event.Invocation)
+	// Rule says what routes a canonical host name that the table has, for explanations. nil leaves it out.
+	Rule func(host string) Rule
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void

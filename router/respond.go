@@ -20,6 +20,7 @@ func (c *conn) respondHosted(r *refusal) {
 	}
 	c.settle()
 	c.count(r.status)
+	c.refused, c.answer = r.code, answerHosted
 	dst := h1.AppendStatus(c.out[:0], r.status)
 	dst = h1.AppendField(dst, "Content-Type", "text/plain; charset=utf-8")
 	dst = h1.AppendField(dst, "Cache-Control", "no-store")
@@ -27,9 +28,7 @@ func (c *conn) respondHosted(r *refusal) {
 	if r.retryAfter {
 		dst = h1.AppendField(dst, "Retry-After", strconv.Itoa(c.retryAfter(r)))
 	}
-	if c.version != nil && c.diagnosed {
-		dst = h1.AppendField(dst, "Edged-Version", c.version.UID)
-	}
+	dst = c.diagnose(dst, answerHosted)
 	dst = c.appendDate(dst)
 	dst = h1.AppendLength(dst, int64(len(r.code)+1))
 	dst = c.endHead(dst)
@@ -62,13 +61,11 @@ func (c *conn) respond() *refusal {
 		return refWorkerError
 	}
 	c.count(res.Status)
+	c.answer = answerCode
 	if !fields.Date {
 		dst = c.appendDate(dst)
 	}
-	if c.diagnosed {
-		dst = h1.AppendField(dst, "Edged-Version", c.version.UID)
-		dst = h1.AppendField(dst, "Edged-Sandbox", res.Origin.String())
-	}
+	dst = c.diagnose(dst, answerCode)
 	// No body follows these statuses nor an answer to HEAD; the former do not even have a length.
 	bare := res.Status == 204 || res.Status == 304
 	if res.Stream != nil {
@@ -124,7 +121,10 @@ func (c *conn) respondWhole(dst []byte, bare bool, fields h1.Fields) {
 }
 
 // count counts a response; its status is 200 to 599.
-func (c *conn) count(status int) { c.r.opt.Metrics.classes[status/100].Inc() }
+func (c *conn) count(status int) {
+	c.status = status
+	c.r.opt.Metrics.classes[status/100].Inc()
+}
 
 func (c *conn) endHead(dst []byte) []byte {
 	switch {

@@ -118,7 +118,7 @@ func (c *conn) scratch() []byte {
 // the end of the connection is the end of the body, a reset.
 func (c *conn) cut() {
 	c.r.opt.Metrics.cut.Inc()
-	c.keep = false
+	c.keep, c.short = false, true
 	if c.head.Minor == 0 && c.tcp != nil {
 		_ = c.tcp.SetLinger(0) // if it fails the end looks regular, which nothing can help
 		_ = c.tcp.Close()
@@ -141,12 +141,11 @@ func (c *conn) respondAsset(a *table.Asset) *refusal {
 	c.res.Stream = nil
 	c.settle()
 	c.count(200)
+	c.answer = answerAsset
 	dst := h1.AppendStatus(c.out[:0], 200)
 	dst = h1.AppendField(dst, "Content-Type", a.MediaType)
 	dst = c.appendDate(dst)
-	if c.diagnosed {
-		dst = h1.AppendField(dst, "Edged-Version", c.version.UID)
-	}
+	dst = c.diagnose(dst, answerAsset)
 	dst = c.endHead(h1.AppendLength(dst, a.Size))
 	c.out = dst
 	switch {

@@ -59,6 +59,7 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 		if g.splice, ok = g.lend(number); !ok {
 			return false, g.refuseAnswer("its body is in use")
 		}
+		g.spliced = g.splice
 		res.Stream, res.Length = g.splice, length
 	default:
 		if err := g.wholeBody(body, kind, declared, res); err != nil {
@@ -85,6 +86,7 @@ func (g *guest) wholeBody(body engine.Value, kind int32, declared int64, res *ev
 		return g.refuseAnswer("its body is not readable")
 	}
 	res.Length = int64(len(res.Body))
+	g.tally.out = res.Length
 	if declared >= 0 && declared != res.Length {
 		return g.refuseAnswer("its content-length is not the length of its body")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"edged/internal/fault"
 	"edged/sandbox/binding"
@@ -35,16 +36,16 @@ func (g *guest) Binding(number int32) *binding.Binding {
 func (g *guest) Batch() *event.Batch { return g.batch }
 
 // Start is facade.Caller's. The goroutine ends with work, which returns promptly when ctx is done; endCalls waits for it.
-func (g *guest) Start(held int, work func(ctx context.Context, room facade.Room) facade.Settle) engine.Value {
+func (g *guest) Start(by *binding.Binding, held int, work func(ctx context.Context, room facade.Room) facade.Settle) engine.Value {
 	id, ok := g.begun()
 	if !ok {
 		g.letGo(held)
 		return g.in.ThrowRange("too many operations are open")
 	}
-	ctx, ended, room := g.callContext(), g.ended, g.room()
+	ctx, ended, room, who, began := g.callContext(), g.ended, g.room(), g.placeOf(by), time.Now()
 	g.calls.atWork.Go(func() {
 		settle := g.guarded(ctx, func(ctx context.Context) facade.Settle { return work(ctx, room) })
-		ended <- completion{id: id, room: room, held: held, settle: func(g *guest) (engine.Value, bool) { return settle(g.in) }}
+		ended <- completion{id: id, room: room, held: held, who: who, took: time.Since(began), settle: func(g *guest) (engine.Value, bool) { return settle(g.in) }}
 	})
 	return engine.Int(id)
 }

@@ -27,6 +27,7 @@
 //	exchange.go    requests that the guest sends: service calls and fetch
 //	timers.go      the timers of an invocation
 //	work.go       what an invocation has done beside its guest
+//	receipt.go     what an invocation has cost, and who is told
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
 //	maps.go        source maps for the stacks in it

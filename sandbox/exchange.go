@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"edged/internal/fault"
 	"edged/sandbox/binding"
@@ -43,12 +44,12 @@ var errSubrequests = fault.New(fault.Limited, "sandbox.exchange", "too many subr
 
 // request starts an exchange that is a subrequest. do is called beside the guest; it must return promptly when its
 // context is done, which also ends the response's stream.
-func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+func (g *guest) request(who int, o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if g.subrequests >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.Throw(reason(g.in, errSubrequests)))
 	}
 	g.subrequests++
-	return g.exchange(o, func(ctx context.Context, room facade.Room) (delivery, error) {
+	return g.exchange(who, o, func(ctx context.Context, room facade.Room) (delivery, error) {
 		r, err := do(ctx)
 		if err == nil {
 			err = room.Take(ctx, len(r.Body))
@@ -57,8 +58,8 @@ func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error)
 	}, reason)
 }
 
-// exchange starts one, with a body that goes out and one that may come in.
-func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+// exchange starts one, with a body that goes out and one that may come in. who is the place of what is called, see waited.
+func (g *guest) exchange(who int, o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if len(g.exchanges) >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.ThrowRange("too many responses are open"))
 	}
@@ -79,10 +80,10 @@ func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Ro
 		g.exchanges = map[int32]*exchange{}
 	}
 	g.exchanges[id] = x
-	ended, room := g.ended, g.room()
+	ended, room, began := g.ended, g.room(), time.Now()
 	g.calls.atWork.Go(func() {
 		d, err := g.guardedExchange(func() (delivery, error) { return do(ctx, room) })
-		ended <- completion{id: id, room: room, drop: d.drop, settle: func(g *guest) (engine.Value, bool) {
+		ended <- completion{id: id, room: room, drop: d.drop, who: who, took: time.Since(began), settle: func(g *guest) (engine.Value, bool) {
 			defer g.settled(x)
 			if err != nil {
 				if d.drop != nil {
@@ -192,7 +193,7 @@ func hostServiceFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.serviceFetch: wrong arguments")
 	}
 	depth := depthOf(g.from) + 1
-	return g.request(o, func(ctx context.Context) (*reply, error) {
+	return g.request(g.placeOf(b), o, func(ctx context.Context) (*reply, error) {
 		if depth > maxDepth {
 			return nil, errTooDeep
 		}
@@ -235,7 +236,7 @@ func hostOutboundFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.outboundFetch: wrong arguments")
 	}
 	door := g.box.opt.Fetch
-	return g.request(o, func(ctx context.Context) (*reply, error) {
+	return g.request(g.outbound(), o, func(ctx context.Context) (*reply, error) {
 		if door == nil {
 			return nil, errNoFetcher
 		}

@@ -32,6 +32,8 @@ type guest struct {
 	onReject func(promise, reason engine.Value, handled bool) // made once: a method value would be made per invocation
 	alarm    *time.Timer                                      // made when an invocation first waits, kept for the next
 
+	tally tally // of the invocation; closed by restore
+
 	call // the invocation; zeroed after each
 }
 
@@ -70,6 +72,7 @@ type call struct {
 	held        int64               // bytes of arguments of calls that are open
 	results     *semaphore.Weighted // bytes that results may take; nil until the first call
 	splice      *loan               // the response body, if it is somebody else's
+	spliced     *loan               // the same, also when it is over
 	stream      *stream
 	thrown      *engine.ScriptError // the last exception that nobody caught
 	namespace   engine.Value        // of the main module (loads)
@@ -86,6 +89,8 @@ type completion struct {
 	drop   func() // frees what settle would have taken; nil for nothing
 	room   *room  // of the result; nil for none
 	held   int    // bytes of arguments that the call needs no more
+	who    int    // the place of the binding that was called, see waited; 0 for none
+	took   time.Duration
 }
 
 // free gives back what the operation held of the node's memory, whether it was settled or dropped.
@@ -164,7 +169,8 @@ func (g *guest) queue(as pace) error {
 		late = g.wakeAt(g.deadline)
 		defer g.alarm.Stop()
 	}
-	p, err := g.box.turns.line(&g.version.queues, as), error(nil)
+	p, err, began := g.box.turns.line(&g.version.queues, as), error(nil), time.Now()
+	defer func() { g.tally.queued += time.Since(began) }()
 	select {
 	case <-p.ready:
 		return nil
@@ -223,7 +229,9 @@ func (g *guest) yield() {
 	g.unmark()
 	g.box.turns.give(g.pace)
 	g.pace = g.nextPace()
+	began := time.Now()
 	<-g.box.turns.line(&g.version.queues, g.pace).ready // whoever runs yields in its turn
+	g.tally.queued += time.Since(began)
 	g.mark()
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
 		g.in.Interrupt(event.ErrWall)
@@ -337,12 +345,15 @@ func (g *guest) restore() bool {
 	g.call = call{timers: g.timers, ended: g.ended, lost: g.lost[:0], found: g.found[:0]}
 	if keep {
 		g.in.Unwatch()
+		g.account(g.tally.memory)
 		g.since = time.Now()
 		return true
 	}
 	if broken || g.in.Reset() != nil {
+		g.account(0)
 		return false
 	}
+	g.account(g.in.Stats().LastBytes())
 	now := time.Now()
 	g.served, g.born, g.since = 0, now, now
 	m, stats := g.box.opt.Metrics, g.in.Stats()
@@ -380,7 +391,11 @@ func (g *guest) clearCall() bool {
 	}
 	// Jobs that the invocation left must not run in the next one's time.
 	_, err = g.in.RunJobs(maxJobsAtOnce)
-	return err == nil && !g.in.JobsPending() && g.in.HeapBytes() < g.box.opt.MaxMemoryBytes/2
+	if err != nil || g.in.JobsPending() {
+		return false
+	}
+	g.tally.memory = g.in.HeapBytes()
+	return g.tally.memory < g.box.opt.MaxMemoryBytes/2
 }
 
 func guestOf(in *engine.Instance) *guest { return in.User.(*guest) }

@@ -30,8 +30,9 @@ func FuzzHostFunctions(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second uint8, a, b, order uint64, text []byte) {
 		ctx := context.Background()
-		deadline := time.Now().Add(2 * time.Second)
-		g, err := v.acquire(ctx, deadline)
+		start, limit := time.Now(), 2*time.Second
+		deadline := start.Add(limit)
+		g, err := v.acquire(ctx, start, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

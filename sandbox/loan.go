@@ -16,6 +16,7 @@ type loan struct {
 	once    sync.Once
 	over    chan struct{} // closed when it was read to its end, failed, or was closed
 
+	passed atomic.Int64 // bytes
 	waited atomic.Int64 // nanoseconds spent in Reads that are over
 	since  atomic.Int64 // start of the Read that waits, Unix nanoseconds; 0 if none does
 }
@@ -48,6 +49,7 @@ func (l *loan) waiting() time.Duration {
 
 func (l *loan) note(n int, err error) (int, error) {
 	l.metrics.bodySpliced.Add(float64(n))
+	l.passed.Add(int64(n))
 	if err != nil {
 		l.finish()
 	}

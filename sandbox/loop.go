@@ -163,6 +163,7 @@ func (g *guest) begun() (id int32, ok bool) {
 // complete hands the result of a host operation to the promise that waits for it.
 func (g *guest) complete(c completion) error {
 	g.operations--
+	g.waited(c.who, c.took)
 	defer c.free(g)
 	if err := g.enter(); err != nil {
 		if c.drop != nil {
@@ -248,6 +249,7 @@ func (g *guest) afterHead() {
 			err = nil
 		}
 	}
+	g.fell(err)
 	g.tellEnd("the work after the response", err)
 }
 

@@ -40,7 +40,17 @@ type workerMetrics struct {
 	wall     prometheus.Counter
 
 	sampled, interpreter prometheus.Counter
+
+	queue     prometheus.Counter
+	in, out   prometheus.Counter
+	waits     map[string]*waitMetrics // by kind of binding, and kindOutbound
+	near      map[string]prometheus.Counter
+	peak      prometheus.Gauge
+	peakBytes atomic.Int64 // what peak shows
 }
+
+// waitMetrics is what is counted of a worker's host calls of one kind.
+type waitMetrics struct{ calls, seconds prometheus.Counter }
 
 // The outcomes of an invocation that have a name of their own.
 var outcomeNames = []*fault.Named{event.ErrWorker, event.ErrCPU, event.ErrWall, event.ErrMemory,
@@ -54,6 +64,30 @@ const (
 	buildMade   = "made"   // evaluated
 	buildStored = "stored" // read from the image store
 	buildFailed = "failed"
+)
+
+// The values of the label kind of host calls: the doors of bindings, both sorts of buckets as one, and fetch to the outside.
+const (
+	kindBucket   = "bucket"
+	kindOutbound = "fetch"
+)
+
+var waitKinds = []string{"kv", "sql", "queue", "service", kindBucket, kindOutbound}
+
+// waitKind is the label of a binding.Kind.
+func waitKind(kind string) string {
+	if kind == "bucket2" || kind == "bucket3" {
+		return kindBucket
+	}
+	return kind
+}
+
+// The limits that an invocation can come near, as label values, and how near: a fifth or less is left.
+const (
+	limitCPU    = "cpu"
+	limitWall   = "wall"
+	limitMemory = "memory"
+	nearParts   = 5
 )
 
 // NewMetrics registers the room's metrics with reg; nil registers nowhere.
@@ -81,6 +115,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	wall := f.CounterVec("wall_seconds_total", "Sum of the times from taking an invocation to its response head or its handler's end.", "worker")
 	sampled := f.CounterVec("sampled_seconds_total", "Active time of guests, as far as they looked whether they must stop.", "worker")
 	interpreter := f.CounterVec("interpreter_seconds_total", "Of the sampled time, what ended in the bytecode interpreter.", "worker")
+	queue := f.CounterVec("queue_seconds_total", "Time that invocations waited for their turn to run.", "worker")
+	in := f.CounterVec("request_body_bytes_total", "Bytes of request bodies that workers took or passed on.", "worker")
+	out := f.CounterVec("response_body_bytes_total", "Bytes of response bodies that workers gave.", "worker")
+	calls := f.CounterVec("host_calls_total", "Host calls by kind of binding.", "worker", "kind")
+	seconds := f.CounterVec("host_call_seconds_total", "Sum of the times of host calls by kind of binding.", "worker", "kind")
+	near := f.CounterVec("near_limit_total", "Invocations that left a fifth of a limit or less.", "worker", "limit")
+	peak := f.GaugeVec("memory_peak_bytes", "Most memory that an invocation has written since the start.", "worker")
 	m.workers = meter.NewWorkers(func(label string) *workerMetrics {
 		w := &workerMetrics{outcomes: make(map[string]prometheus.Counter, len(names)), cpu: cpu.WithLabelValues(label), wall: wall.WithLabelValues(label),
 			sampled: sampled.WithLabelValues(label), interpreter: interpreter.WithLabelValues(label)}
@@ -88,6 +129,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			w.outcomes[n] = outcomes.WithLabelValues(label, n)
 		}
 		w.ok, w.other = w.outcomes[outcomeOK], w.outcomes[outcomeOther]
+		w.queue, w.in, w.out, w.peak = queue.WithLabelValues(label), in.WithLabelValues(label), out.WithLabelValues(label), peak.WithLabelValues(label)
+		w.waits = make(map[string]*waitMetrics, len(waitKinds))
+		for _, kind := range waitKinds {
+			w.waits[kind] = &waitMetrics{calls.WithLabelValues(label, kind), seconds.WithLabelValues(label, kind)}
+		}
+		w.near = make(map[string]prometheus.Counter, 3)
+		for _, limit := range []string{limitCPU, limitWall, limitMemory} {
+			w.near[limit] = near.WithLabelValues(label, limit)
+		}
 		return w
 	})
 	by := f.CounterBy("acquired_total", "Invocations by where their sandbox came from.", "origin",
@@ -129,9 +179,9 @@ func (m *Metrics) turns() (running, waiting int) {
 	return 0, 0
 }
 
-// served counts one invocation.
-func (v *Version) served(start time.Time, err error) {
-	took, w := time.Since(start).Seconds(), v.counts
+// served counts one invocation that has come to its head or settlement.
+func (v *Version) served(d time.Duration, err error) {
+	took, w := d.Seconds(), v.counts
 	v.box.opt.Metrics.duration.Observe(took)
 	w.wall.Add(took)
 	switch {
@@ -144,6 +194,46 @@ func (v *Version) served(start time.Time, err error) {
 			c.Inc()
 		} else {
 			w.other.Inc()
+		}
+	}
+}
+
+// account counts what an invocation that is over has cost. What it did not use costs nothing here.
+func (w *workerMetrics) account(t *tally, v *Version) {
+	w.cpu.Add(t.cpu.Seconds())
+	if t.queued > 0 {
+		w.queue.Add(t.queued.Seconds())
+	}
+	if t.in > 0 {
+		w.in.Add(float64(t.in))
+	}
+	if t.out > 0 {
+		w.out.Add(float64(t.out))
+	}
+	for i, wait := range t.waits {
+		if wait.Calls > 0 {
+			v.waits[i].calls.Add(float64(wait.Calls))
+			v.waits[i].seconds.Add(wait.Time.Seconds())
+		}
+	}
+	opt := &v.box.opt
+	if opt.MaxCPU-t.cpu <= opt.MaxCPU/nearParts {
+		w.near[limitCPU].Inc()
+	}
+	if t.wallLeft <= t.limit/nearParts {
+		w.near[limitWall].Inc()
+	}
+	if v.free-t.memory <= v.free/nearParts {
+		w.near[limitMemory].Inc()
+	}
+	for {
+		was := w.peakBytes.Load()
+		if t.memory <= was {
+			return
+		}
+		if w.peakBytes.CompareAndSwap(was, t.memory) {
+			w.peak.Set(float64(t.memory)) // two at once may leave the smaller, until the next larger comes
+			return
 		}
 	}
 }

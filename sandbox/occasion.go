@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -22,7 +23,9 @@ func (v *Version) Scheduled(ctx context.Context, e event.Scheduled) (reached boo
 	if !slices.Contains(v.spec.Handlers, "scheduled") {
 		return false, errNoScheduled
 	}
-	return v.occasion(ctx, func(g *guest) (engine.Value, error) {
+	what := v.announced(time.Now(), event.KindScheduled)
+	what.Event = e.Cron
+	return v.occasion(ctx, what, func(g *guest) (engine.Value, error) {
 		vars, bound := g.env()
 		cron := g.in.NewString([]byte(e.Cron))
 		return g.handler(entryScheduled, cron, engine.Float(float64(e.ScheduledTime)), vars, bound)
@@ -35,7 +38,9 @@ func (v *Version) Queue(ctx context.Context, b *event.Batch) (reached bool, err 
 	if !slices.Contains(v.spec.Handlers, "queue") {
 		return false, errNoQueue
 	}
-	return v.occasion(ctx, func(g *guest) (engine.Value, error) {
+	what := v.announced(time.Now(), event.KindQueue)
+	what.Event, what.Batch = b.Queue, len(b.Messages)
+	return v.occasion(ctx, what, func(g *guest) (engine.Value, error) {
 		g.batch = b
 		return g.deliver(b)
 	})
@@ -65,16 +70,26 @@ func (g *guest) handler(entry int, args ...engine.Value) (engine.Value, error) {
 }
 
 // occasion runs an invocation that has no client and no response.
-func (v *Version) occasion(ctx context.Context, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
-	start := time.Now()
-	defer func() { v.served(start, err) }()
-	deadline := start.Add(v.box.opt.MaxWallEvents)
-	g, err := v.acquire(ctx, deadline)
+func (v *Version) occasion(ctx context.Context, what event.Invocation, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
+	start, limit := what.Start, v.box.opt.MaxWallEvents
+	watcher := v.watched()
+	deadline := start.Add(limit)
+	g, err := v.acquire(ctx, start, limit)
 	if err != nil {
+		v.served(time.Since(start), err)
+		if watcher != nil && !errors.Is(err, errRetired) {
+			refused(watcher, what, err)
+		}
 		return false, err
+	}
+	if watcher != nil {
+		g.tally.watcher, g.tally.told = watcher, what
 	}
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.attend(ctx, deadline, call)
+	now := time.Now()
+	g.headed(now, err)
+	v.served(now.Sub(start), err)
 	g.batch = nil
 	if more {
 		go g.tail(nil) // the version waits for it, as after Serve

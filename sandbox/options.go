@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"edged/sandbox/binding"
+	"edged/sandbox/event"
 )
 
 // Isolation says what a later invocation of a version may see of an earlier one (module-worker §7).
@@ -64,6 +65,10 @@ type Options struct {
 	Fetch binding.Fetcher
 	// Console receives what workers log. It is called from many goroutines and must not block. nil drops it.
 	Console func(Entry)
+	// Watch is asked at the start of each invocation of a worker, by UID, for who is told of its end; nil, also as its answer, is nobody. It is
+	// asked by many goroutines and must not wait. Nor must what it returns, which is called once, on the invocation's goroutine,
+	// perhaps long after the response; it must not keep the pointer.
+	Watch   func(worker string) func(*event.Invocation)
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void
 }

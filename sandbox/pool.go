@@ -19,17 +19,21 @@ var (
 
 // acquire waits for a slot and takes a sandbox for one invocation: a ready one of this version, else a spare one onto
 // which the version's image is mapped, else a new one, else the one that another version can miss. The slot comes first,
-// so that under load only as many sandboxes are in use as can run, and those stay in the processor's caches.
-func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, error) {
+// so that under load only as many sandboxes are in use as can run, and those stay in the processor's caches. The invocation was taken at start
+// and may take limit; its tally is open.
+func (v *Version) acquire(ctx context.Context, start time.Time, limit time.Duration) (*guest, error) {
+	var queued time.Duration
 	if err := v.admit(); err != nil {
 		return nil, err
 	}
 	p := v.pace()
 	if !v.box.turns.try(p) {
-		if err := v.queue(ctx, deadline, p); err != nil {
+		began := time.Now()
+		if err := v.queue(ctx, start.Add(limit), p); err != nil {
 			v.depart()
 			return nil, err
 		}
+		queued = time.Since(began)
 	}
 	g, err := v.pick()
 	if err != nil {
@@ -38,6 +42,7 @@ func (v *Version) acquire(ctx context.Context, deadline time.Time) (*guest, erro
 		return nil, err
 	}
 	g.pace = p
+	g.tally.open(start, limit, queued)
 	return g, nil
 }
 

@@ -28,19 +28,41 @@ var (
 // ctx stands for the client: when it is done, request.signal is aborted and the response stream is cancelled, also
 // after Serve returned with a stream. The error is one of the names of package event, or Canceled when the client left.
 func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
-	start := time.Now()
-	defer func() { v.served(start, err) }()
+	start, limit := time.Now(), v.box.opt.MaxWall
 	if !v.serves {
+		v.served(0, errNoFetch)
 		return errNoFetch
 	}
-	deadline := start.Add(v.box.opt.MaxWall)
-	g, err := v.acquire(ctx, deadline)
+	watcher := v.watched()
+	deadline := start.Add(limit)
+	g, err := v.acquire(ctx, start, limit)
 	if err != nil {
+		v.served(time.Since(start), err)
+		if watcher != nil && !errors.Is(err, errRetired) { // else the caller asks another version: nothing has happened
+			refused(watcher, v.announcedRequest(ctx, start, req), err)
+		}
 		return err
+	}
+	if watcher != nil {
+		g.tally.watcher, g.tally.told = watcher, v.announcedRequest(ctx, start, req)
+	}
+	if !req.Arrived.IsZero() {
+		g.tally.admission = start.Sub(req.Arrived)
 	}
 	res.Origin = g.origin
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.fetch(ctx, deadline, req, res)
+	now := time.Now()
+	g.headed(now, err)
+	if err == nil {
+		g.tally.told.Status = res.Status
+	}
+	v.served(now.Sub(start), err)
+	if res.Receipt != nil && (more || g.busy()) {
+		g.atHead(res.Receipt)
+	} else {
+		g.tally.want = res.Receipt
+	}
 	if more {
 		// Owned by the version: the guest stays in its list of guests at work until the tail gives it back, and Retire
 		// and Close wait for that list to be empty.
@@ -246,11 +268,10 @@ func (g *guest) finish() {
 		c.free(g)
 	}
 	g.letAllGo()
-	cpu := g.in.CPU()
-	g.version.counts.cpu.Add(cpu.Seconds())
-	g.version.learn(cpu)
+	g.sum()
+	g.version.learn(g.tally.cpu)
 	box, pace := g.box, g.pace
-	if cpu >= quickCPU { // what it leaves behind may be much
+	if g.tally.cpu >= quickCPU { // what it leaves behind may be much
 		longSlice()
 		defer shortSlice()
 	}

@@ -104,6 +104,9 @@ func (g *guest) bytesOf(s *source, n int, err error) (v engine.Value, ok bool) {
 	}
 	if n > 0 {
 		g.box.opt.Metrics.bodyIn.Add(float64(n))
+		if s.of == nil {
+			g.tally.in += int64(n)
+		}
 		return g.in.NewBytes((*s.buffer)[:n]), true
 	}
 	if s.failure != nil {

@@ -26,6 +26,8 @@ type Version struct {
 	bound   []byte            // JSON of [kind, name] of each binding, nil if there are none
 	serves  bool              // fetch is among the handlers
 	counts  *workerMetrics    // of its worker
+	waits   []*waitMetrics    // of its bindings and, last, of fetch
+	free    int64             // memory that a pristine sandbox has never used
 	silent  bool              // logs nothing (Inspect)
 	usual   atomic.Int64      // nanoseconds of CPU that an invocation takes (learn)
 
@@ -64,13 +66,25 @@ func (s *Sandbox) Open(ctx context.Context, spec Spec) (*Version, error) {
 	}
 	v := &Version{box: s, spec: spec, image: img, entries: img.Roots(), loader: loader{graph, img.Roots()[entryImported]}, library: library,
 		env: env, bound: bound, maps: maps{graph: graph},
-		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{})}
+		serves: slices.Contains(spec.Handlers, "fetch"), counts: s.opt.Metrics.workers.Of(spec.Worker), kill: make(chan struct{}), empty: make(chan struct{}), free: img.Free()}
+	for i := range spec.Bindings {
+		v.waits = append(v.waits, v.counts.waits[waitKind(spec.Bindings[i].Kind())])
+	}
+	v.waits = append(v.waits, v.counts.waits[kindOutbound])
 	if err := s.admit(v); err != nil {
 		img.Close()
 		library.Close()
 		return nil, err
 	}
 	return v, nil
+}
+
+// Pool returns how many pristine sandboxes of the version wait for an invocation, and how many invocations go on, those included that
+// wait for a slot.
+func (v *Version) Pool() (ready, atWork int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.ready), v.active
 }
 
 // Retire ends the version: new invocations are refused from now on with event.ErrNotServing, running ones may go on until ctx is done and are

@@ -24,7 +24,7 @@ import (
 func clientCommands() []*cobra.Command {
 	return []*cobra.Command{newDeployCommand(), newWeightsCommand(), newRollbackCommand(), newDeleteCommand(), newResourcesCommand(),
 		newTokensCommand(), newStatusCommand(), newAuditCommand(), newSecretsCommand(), newCronCommand(), newKVCommand(), newSQLCommand(),
-		newQueueCommand(), newObjectsCommand(), newBackupCommand(), newFleetCommand(), newSelftestCommand()}
+		newQueueCommand(), newObjectsCommand(), newBackupCommand(), newFleetCommand(), newSelftestCommand(), newTailCommand(), newExplainCommand()}
 }
 
 // target is how a client command finds its node, and how it prints.

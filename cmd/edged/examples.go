@@ -16,6 +16,8 @@ var examples = map[string]string{
 	"rollback":          "edged rollback hello",
 	"delete":            "edged delete hello\nedged delete hello --with-dependents --yes",
 	"status":            "edged status\nedged status --json\nedged status --control-url https://edge.example.com:8081 --ca-file ca.pem --token-file token",
+	"tail":              "edged tail hello\nedged tail hello --outcome error\nedged tail hello --status 5xx --sample 1% --json",
+	"explain":           "edged explain http://hello.edge.localhost/\nedged explain http://hello.edge.localhost/ --send",
 	"audit":             "edged audit\nedged audit --outcome refused",
 	"secrets rotate":    "edged secrets rotate",
 	"cron list":         "edged cron list",

@@ -13,6 +13,7 @@
 //	             tokens.go, audit.go, secrets.go, cron.go, kv.go, queue.go, objects.go, sql.go (with sqlshell.go and
 //	             sqlview.go), backup.go, backupall.go, fleet.go, status.go (with
 //	             statusnight.go): the commands
+//	tail.go      edged tail: what a worker does, as it happens; explain.go: why a URL is answered as it is; share.go: 1%
 //	selftest.go  edged selftest: a live node against the contract; package selftest checks
 //	store.go     a data Resource as the command line names it; spec.go, savefile.go: what comes in and goes out
 //

@@ -78,7 +78,7 @@ func newRunCommand(stop *stopper) *cobra.Command {
 // serve runs the node in this process. ready is called once it serves.
 func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
 	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
-	opt.Cores = threads()
+	opt.Cores, opt.AccessLogOut = threads(), cmd.OutOrStdout()
 	told := false
 	opt.Announce = func(name, addr string) {
 		if !told {
@@ -145,7 +145,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	sizeVar(f, &opt.MaxHeldBytes, "max-held-bytes", 16<<30, "artifacts that one tenant may hold")
 	f.IntVar(&opt.ControlRate, "control-rate", 10_000, "requests per second of one principal on the control listener; twice as many at once")
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
-	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version and Edged-Sandbox; empty = nobody")
+	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version, Edged-Sandbox, Edged-Receipt and, on request, Edged-Explain; empty = nobody")
 	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
 	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet: control, edge or both; without edge --http and --https are off")
 	f.StringVar(&opt.Peer, "peer", "", "address at which the other members of a fleet reach this node; empty = it runs alone")
@@ -154,6 +154,10 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringVar(&opt.Invite, "invite", "", "what \"edged fleet invite\" printed; or @FILE that holds it")
 	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute,
 		"how long a member that is cut off goes on honouring what can be revoked: custom domains, secrets")
+	f.StringVar(&opt.AccessLog, "access-log", "", "file that a JSON line for each request is appended to, - for standard output; empty = off")
+	shareVar(f, &opt.AccessLogSample, "access-log-sample", "share of requests that get a line, like 1% or 0.01")
+	sizeVar(f, &opt.AccessLogMaxBytes, "access-log-max-bytes", 64<<20, "the file's size before it becomes FILE.1")
+	f.IntVar(&opt.AccessLogKeep, "access-log-keep", 4, "how many of FILE.1, FILE.2 and so on stay")
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
 }
 

@@ -158,6 +158,11 @@ func (c *Call) Stream(mediaType string) io.Writer {
 	return &patientWriter{http.NewResponseController(c.w), c.w}
 }
 
+// Flush sends what was written to a Stream so far. It fails when the client does not take it for too long, or has left.
+func (c *Call) Flush() error {
+	return fault.Wrap(fault.Canceled, "operator.Flush", http.NewResponseController(c.w).Flush())
+}
+
 // StreamLater is Stream that begins with the first byte: until then an error is answered as one.
 func (c *Call) StreamLater(mediaType string) io.Writer {
 	return &lateWriter{c: c, mediaType: mediaType}

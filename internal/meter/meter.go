@@ -83,6 +83,11 @@ func (f Factory) CounterVec(name, help string, labels ...string) *prometheus.Cou
 	return add(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
 }
 
+// GaugeVec makes a gauge with several labels, as CounterVec does a counter.
+func (f Factory) GaugeVec(name, help string, labels ...string) *prometheus.GaugeVec {
+	return add(f, prometheus.NewGaugeVec(prometheus.GaugeOpts(f.opts(name, help)), labels))
+}
+
 // ByCode counts outcomes by fault code. Safe for concurrent use.
 type ByCode struct{ counters []prometheus.Counter }
 

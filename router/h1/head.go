@@ -18,6 +18,8 @@ type Head struct {
 	KeepAlive bool  // the client wants to use the connection again
 	Continue  bool  // the client waits for 100 before it sends the body
 
+	Explain bool // an Edged-Explain field stood there: who asks is for the caller to judge
+
 	// What a trusted proxy said, nil and false if nothing or if it was not asked for.
 	ForwardedProto              []byte
 	ForwardedFor, ForwardedHost bool

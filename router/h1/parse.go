@@ -96,7 +96,11 @@ func (f *fieldParser) take(name, value []byte) (pass bool, err error) {
 		}
 		return f.forwarded, nil
 	}
-	return !hopByHop(name) && !ours(name), nil
+	if ours(name) {
+		f.h.Explain = f.h.Explain || string(name) == "edged-explain"
+		return false, nil
+	}
+	return !hopByHop(name), nil
 }
 
 func (f *fieldParser) noteForwarded(name, value []byte) {

@@ -14,6 +14,14 @@ type Asset struct {
 // Assets maps manifest paths to files. Immutable.
 type Assets map[string]*Asset
 
+// AssetName returns the path in the manifest of the file that Asset has found under this key.
+func (v *Version) AssetName(key []byte) string {
+	if v.Assets[string(key)] == nil {
+		return root
+	}
+	return string(key)
+}
+
 // root is what a single-page application answers with where nothing else matches.
 const root = "index.html"
 

@@ -25,6 +25,10 @@ func appendCanonical(dst, host []byte) (_ []byte, ok bool) {
 	return dst, true
 }
 
+// AppendCanonical appends the name under which a Host value is looked up: no port, lower case, without one trailing dot. ok is false for a
+// value that can match nothing; dst then holds rubbish.
+func AppendCanonical(dst, host []byte) (_ []byte, ok bool) { return appendCanonical(dst, host) }
+
 // SameHost reports whether two host values have the same canonical form.
 func SameHost(a, b []byte) bool {
 	var bufA, bufB [maxHost]byte

@@ -37,9 +37,22 @@ type Weighted struct {
 
 // Worker is what a host name leads to.
 type Worker struct {
-	UID      string
-	Versions []Weighted // empty: no active deployment
-	Party    *Party     // what it holds of the admission; nil: With gives it one of its own
+	UID        string
+	Deployment string     // UID of the active deployment, "" if there is none
+	Generation uint64     // of that deployment
+	Versions   []Weighted // empty: no active deployment
+	Party      *Party     // what it holds of the admission; nil: With gives it one of its own
+}
+
+// Bucket returns the numbers r, from up to but not to, for which Pick returns what it does for this one; 0, 0 for none.
+func (w *Worker) Bucket(r uint32) (from, to int) {
+	for _, v := range w.Versions {
+		if to = from + v.Weight; int(r) < to {
+			return from, to
+		}
+		from = to
+	}
+	return 0, 0
 }
 
 // Pick returns the version that r, uniform in [0, FullWeight), chooses: each version gets exactly its basis points

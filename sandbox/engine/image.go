@@ -151,6 +151,9 @@ func (e *Engine) Clone(img *Image) (*Instance, error) {
 	return in, nil
 }
 
+// Free returns how much of its memory a pristine clone has never used: what an invocation may still take.
+func (img *Image) Free() int64 { return int64(img.size - min(img.size, img.pages.dense)) }
+
 // Remap turns a live instance into a pristine one of another image. Errors: ErrGrown if its memory is larger than img's;
 // after any error the instance must be closed.
 func (in *Instance) Remap(img *Image) error {

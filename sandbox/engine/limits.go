@@ -182,5 +182,9 @@ type Stats struct {
 	LastPages   int    // restored by the last reset, both ways
 }
 
+// LastBytes is what the last reset restored: all that was written since the one before, and pages that were written earlier and are still
+// the instance's own.
+func (s Stats) LastBytes() int64 { return int64(s.LastPages) * int64(pageSize) }
+
 // Stats returns the counters.
 func (in *Instance) Stats() Stats { return in.stats }

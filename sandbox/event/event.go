@@ -2,6 +2,7 @@
 //
 //	event.go     Request, Body, Response
 //	occasion.go  Scheduled, Batch: what else a worker is called for
+//	receipt.go   Receipt, Invocation: what one has cost, for those who watch
 //	errors.go    how an invocation can fail
 //
 // Invariants: no type of the HTTP front or of the sandbox's engine appears here, so that another front or another
@@ -10,7 +11,10 @@
 // Not here: running anything.
 package event
 
-import "io"
+import (
+	"io"
+	"time"
+)
 
 // Request is one HTTP request as a worker sees it. Every slice belongs to whoever fills it and must stay unchanged
 // until Serve has returned; Body may be read until the exchange ended (its owner closes it then).
@@ -22,6 +26,8 @@ type Request struct {
 	Header []byte
 	Body   Body  // nil: there is no body, and the worker's request.body is null
 	Length int64 // declared length of Body, -1 if unknown; 0 without Body
+	// Arrived is when the front had the request's head; zero where no front was asked.
+	Arrived time.Time
 }
 
 // Body is a request body as it arrives. One goroutine reads at a time; Close may be called by another.
@@ -48,6 +54,8 @@ type Response struct {
 	Stream io.ReadCloser
 	Length int64  // the length that the worker declared for Stream, -1 if none; len(Body) without Stream
 	Origin Origin // how warm the sandbox was, for trusted diagnostics
+	// Receipt, if the caller has set it, is filled by Serve: final if the invocation is over then, else as it stood at the head.
+	Receipt *Receipt
 }
 
 // Reset makes r ready for another exchange and keeps its buffers.

@@ -36,7 +36,7 @@ func hostSettle(in *engine.Instance, args []engine.Value) engine.Value {
 	if err != nil {
 		return in.Throw(m.Reason(in, err))
 	}
-	return start(in, c, m, 0, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, nil, m, 0, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		return nothing, durable(ctx)
 	})
 }

@@ -19,9 +19,9 @@ type Caller interface {
 	// Hold counts n bytes that were copied out of the guest for a call; false if they are too many. Start lets go of them.
 	Hold(n int) bool
 	// Start has work done beside the guest and returns the number of the operation, or an exception if too many are
-	// open. ctx is done when the invocation is over; room is for the result. settle is called with the guest again; what it
+	// open. by is the binding whose door is called, nil for none. ctx is done when the invocation is over; room is for the result. settle is called with the guest again; what it
 	// returns is the result, or the reason if ok is false. held are the bytes that Hold counted for it.
-	Start(held int, work func(ctx context.Context, room Room) (settle Settle)) engine.Value
+	Start(by *binding.Binding, held int, work func(ctx context.Context, room Room) (settle Settle)) engine.Value
 }
 
 // Room bounds the results that lie in the node's memory until their guests take them.
@@ -52,12 +52,12 @@ func badCall(in *engine.Instance) engine.Value {
 	return in.ThrowType("host: wrong arguments")
 }
 
-// start is Start for a door's call that holds some bytes: do calls the door and returns what makes its result a value.
-func start(in *engine.Instance, c Caller, m *Method, held int, do func(ctx context.Context, room Room) (func(in *engine.Instance) engine.Value, error)) engine.Value {
+// start is Start for a call of b's door, nil for none, that holds some bytes: do calls the door and returns what makes its result a value.
+func start(in *engine.Instance, c Caller, b *binding.Binding, m *Method, held int, do func(ctx context.Context, room Room) (func(in *engine.Instance) engine.Value, error)) engine.Value {
 	if !c.Hold(held) {
 		return in.Throw(m.Reason(in, errHeld))
 	}
-	return c.Start(held, func(ctx context.Context, room Room) Settle {
+	return c.Start(b, held, func(ctx context.Context, room Room) Settle {
 		result, err := do(ctx, room)
 		return func(in *engine.Instance) (engine.Value, bool) {
 			if err != nil {

@@ -45,7 +45,7 @@ func hostQueueSend(in *engine.Instance, args []engine.Value) engine.Value {
 		held += len(octets)
 		messages[i] = binding.Message{Body: octets, DelaySeconds: int(delay)}
 	}
-	return start(in, c, m, held, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, m, held, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		ids, err := b.Queue.Send(ctx, messages)
 		return func(in *engine.Instance) engine.Value { return texts(in, ids) }, err
 	})

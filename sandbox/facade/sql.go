@@ -33,7 +33,7 @@ func hostSQLRun(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowError("sql_error", "the parameters are too large")
 	}
 	m := [...]*Method{sqlExecute, sqlQuery, sqlTransaction}[which]
-	return start(in, c, m, len(text)+len(params), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, m, len(text)+len(params), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
 		var result []byte
 		var err error
 		switch m {
