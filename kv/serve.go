@@ -26,8 +26,7 @@ const (
 const (
 	heartbeat    = 5 * time.Second      // a feed with nothing to say says so this often
 	stall        = 30 * time.Second     // a peer that takes nothing, or says nothing, for this long is cut off
-	coalesce     = 2 * time.Millisecond // at least this long between two units at the end of a feed, for each feed that is served
-	coalesceMost = 32 * time.Millisecond
+	coalesce     = 4 * time.Millisecond // at least this long between two units at the end of a feed
 	maxVectorLen = 4 + 16*replica.MaxOrigins
 )
 
@@ -136,7 +135,7 @@ func (s *Store) feed(ctx context.Context, w feedWriter, f *replica.Feeder, peer 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		pace.Reset(s.pace())
+		pace.Reset(coalesce)
 		if moved := s.ledger.waiter(shown + 1); moved != nil {
 			select {
 			case <-moved:
@@ -146,12 +145,6 @@ func (s *Store) feed(ctx context.Context, w feedWriter, f *replica.Feeder, peer 
 			}
 		}
 	}
-}
-
-// pace is the least time between two units at the end of a feed. It grows with the feeds: each of n members sends n-1 and reads n-1, and what a
-// unit costs of TLS, commits and syncs hangs little on how many records are in it. A change after a quiet time does not wait for it.
-func (s *Store) pace() time.Duration {
-	return min(coalesceMost, coalesce*time.Duration(max(2, s.serving.Load())))
 }
 
 // nextUnit appends the next unit, from a view that is durable. shown is what the view showed.
