@@ -84,6 +84,7 @@ type conn struct {
 	req     event.Request
 	res     event.Response
 	version *table.Version
+	status  int  // of the response that was sent, 0 before
 	keep    bool // the connection may serve another request
 	broken  bool // nothing can be written any more
 }

@@ -17,6 +17,7 @@
 //	refusal.go   the table of host-made errors
 //	gate.go      gate: bounded and fair admission
 //	watch_*.go   watcher: sees clients leave
+//	trace.go     the span of a request
 //	metrics.go   Metrics
 //
 // Invariants:

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"edged/internal/trace"
 	"edged/router/table"
 	"edged/sandbox/event"
 )
@@ -29,13 +30,14 @@ func (c *conn) refuseEarly(r *refusal) (again bool) {
 // exchange answers the request whose head was read. again says that the connection can be used for another.
 func (c *conn) exchange() (again bool) {
 	c.begin()
+	c.startTrace()
 	start := c.now
 	if r := c.route(); r != nil {
 		c.respondHosted(r)
 	}
 	again = c.finish()
 	c.now = time.Now()
-	c.r.opt.Metrics.seconds.Observe(c.now.Sub(start).Seconds())
+	c.endTrace(c.now.Sub(start))
 	return again
 }
 
@@ -134,7 +136,10 @@ func (c *conn) asset() (a *table.Asset) {
 // invoke runs the worker under an admission and sends what it answers.
 func (c *conn) invoke(worker *table.Worker) *refusal {
 	m := c.r.opt.Metrics
-	if err := c.r.gate.enter(c.ctx, worker.UID); err != nil {
+	wait := c.req.Trace.Child(trace.Internal, "router.admission")
+	err := c.r.gate.enter(c.ctx, worker.UID)
+	wait.End(err)
+	if err != nil {
 		if c.ctx.Err() != nil {
 			c.breaks()
 			return nil
@@ -176,7 +181,7 @@ func (c *conn) call() (err error) {
 
 func (c *conn) caught(p any) {
 	c.r.opt.Metrics.panics.Inc()
-	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, "stack", string(debug.Stack()))
+	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, c.req.Trace.Attr(), "stack", string(debug.Stack()))
 }
 
 func (c *conn) closeStream() {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"edged/internal/trace"
 	"edged/router/h1"
 )
 
@@ -40,8 +41,9 @@ type Options struct {
 	WriteTimeout time.Duration // for each piece (at most 64 KiB) of a response; 0 means 30 s
 	DrainTimeout time.Duration // for running requests after Run's context is done; 0 means 25 s
 
-	Log     *slog.Logger // nil discards
-	Metrics *Metrics     // nil counts into the void
+	Tracer  *trace.Tracer // nil traces nothing
+	Log     *slog.Logger  // nil discards
+	Metrics *Metrics      // nil counts into the void
 }
 
 func fill[T comparable](field *T, value T) {

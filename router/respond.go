@@ -13,6 +13,7 @@ const smallBody = 16 << 10
 func (c *conn) respondHosted(r *refusal) {
 	m := c.r.opt.Metrics
 	m.errors[r.code].Inc()
+	c.req.Trace.FailAs(r.code, r.status >= 500)
 	if r.closes {
 		c.keep = false
 	}
@@ -113,7 +114,10 @@ func (c *conn) respondWhole(dst []byte, bare bool, fields h1.Fields) {
 }
 
 // count counts a response; its status is 200 to 599.
-func (c *conn) count(status int) { c.r.opt.Metrics.classes[status/100].Inc() }
+func (c *conn) count(status int) {
+	c.status = status
+	c.r.opt.Metrics.classes[status/100].Inc()
+}
 
 func (c *conn) endHead(dst []byte) []byte {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
@@ -43,13 +44,16 @@ var errSubrequests = fault.New(fault.Limited, "sandbox.exchange", "too many subr
 
 // request starts an exchange that is a subrequest. do is called beside the guest; it must return promptly when its
 // context is done, which also ends the response's stream.
-func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+func (g *guest) request(span *trace.Span, o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if g.subrequests >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.Throw(reason(g.in, errSubrequests)))
 	}
 	g.subrequests++
-	return g.exchange(o, func(ctx context.Context, room facade.Room) (delivery, error) {
+	return g.exchange(span, o, func(ctx context.Context, room facade.Room) (delivery, error) {
 		r, err := do(ctx)
+		if err == nil {
+			span.SetInt("http.response.status_code", int64(r.Status))
+		}
 		if err == nil {
 			err = room.Take(ctx, len(r.Body))
 		}
@@ -57,8 +61,9 @@ func (g *guest) request(o outgoing, do func(ctx context.Context) (*reply, error)
 	}, reason)
 }
 
-// exchange starts one, with a body that goes out and one that may come in.
-func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+// exchange starts one, with a body that goes out and one that may come in. span is its step in a trace, which ends when its
+// result is there; of a body that still comes in only the beginning is in it.
+func (g *guest) exchange(span *trace.Span, o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if len(g.exchanges) >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.ThrowRange("too many responses are open"))
 	}
@@ -81,7 +86,8 @@ func (g *guest) exchange(o outgoing, do func(ctx context.Context, room facade.Ro
 	g.exchanges[id] = x
 	ended, room := g.ended, g.room()
 	g.calls.atWork.Go(func() {
-		d, err := g.guardedExchange(func() (delivery, error) { return do(ctx, room) })
+		d, err := g.guardedExchange(func() (delivery, error) { return do(trace.With(ctx, span), room) })
+		span.End(err)
 		ended <- completion{id: id, room: room, drop: d.drop, settle: func(g *guest) (engine.Value, bool) {
 			defer g.settled(x)
 			if err != nil {
@@ -192,7 +198,9 @@ func hostServiceFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.serviceFetch: wrong arguments")
 	}
 	depth := depthOf(g.from) + 1
-	return g.request(o, func(ctx context.Context) (*reply, error) {
+	span := facade.Begin(g.trace, facade.ServiceFetch.Span(), b)
+	req.Trace, req.Header = span, span.AddTo(req.Header)
+	return g.request(span, o, func(ctx context.Context) (*reply, error) {
 		if depth > maxDepth {
 			return nil, errTooDeep
 		}
@@ -235,7 +243,8 @@ func hostOutboundFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.outboundFetch: wrong arguments")
 	}
 	door := g.box.opt.Fetch
-	return g.request(o, func(ctx context.Context) (*reply, error) {
+	span := g.beginFetch(req)
+	return g.request(span, o, func(ctx context.Context) (*reply, error) {
 		if door == nil {
 			return nil, errNoFetcher
 		}

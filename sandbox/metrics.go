@@ -8,6 +8,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/internal/meter"
+	"edged/internal/trace"
 	"edged/sandbox/event"
 )
 
@@ -127,11 +128,11 @@ func (m *Metrics) turns() (running, waiting int) {
 	return 0, 0
 }
 
-// served counts one invocation.
-func (v *Version) served(start time.Time, err error) {
-	took, w := time.Since(start).Seconds(), v.counts
-	v.box.opt.Metrics.duration.Observe(took)
-	w.wall.Add(took)
+// served counts one invocation, whose cause may be traced.
+func (v *Version) served(start time.Time, cause *trace.Span, err error) {
+	took, w := time.Since(start), v.counts
+	trace.Observe(v.box.opt.Metrics.duration, took, cause)
+	w.wall.Add(took.Seconds())
 	switch {
 	case err == nil:
 		w.ok.Inc()

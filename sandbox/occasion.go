@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
 )
@@ -22,7 +23,7 @@ func (v *Version) Scheduled(ctx context.Context, e event.Scheduled) (reached boo
 	if !slices.Contains(v.spec.Handlers, "scheduled") {
 		return false, errNoScheduled
 	}
-	return v.occasion(ctx, func(g *guest) (engine.Value, error) {
+	return v.occasion(ctx, e.Trace, func(g *guest) (engine.Value, error) {
 		vars, bound := g.env()
 		cron := g.in.NewString([]byte(e.Cron))
 		return g.handler(entryScheduled, cron, engine.Float(float64(e.ScheduledTime)), vars, bound)
@@ -35,7 +36,7 @@ func (v *Version) Queue(ctx context.Context, b *event.Batch) (reached bool, err 
 	if !slices.Contains(v.spec.Handlers, "queue") {
 		return false, errNoQueue
 	}
-	return v.occasion(ctx, func(g *guest) (engine.Value, error) {
+	return v.occasion(ctx, b.Trace, func(g *guest) (engine.Value, error) {
 		g.batch = b
 		return g.deliver(b)
 	})
@@ -65,16 +66,19 @@ func (g *guest) handler(entry int, args ...engine.Value) (engine.Value, error) {
 }
 
 // occasion runs an invocation that has no client and no response.
-func (v *Version) occasion(ctx context.Context, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
+func (v *Version) occasion(ctx context.Context, cause *trace.Span, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
 	start := time.Now()
-	defer func() { v.served(start, err) }()
+	defer func() { v.served(start, cause, err) }()
 	deadline := start.Add(v.box.opt.MaxWallEvents)
+	steps := v.beginSteps(cause)
 	g, err := v.acquire(ctx, deadline)
+	steps.acquired(g, err)
 	if err != nil {
 		return false, err
 	}
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.attend(ctx, deadline, call)
+	g.trace.Fail(err)
 	g.batch = nil
 	if more {
 		go g.tail(nil) // the version waits for it, as after Serve

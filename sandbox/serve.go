@@ -29,18 +29,21 @@ var (
 // after Serve returned with a stream. The error is one of the names of package event, or Canceled when the client left.
 func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
 	start := time.Now()
-	defer func() { v.served(start, err) }()
+	defer func() { v.served(start, req.Trace, err) }()
 	if !v.serves {
 		return errNoFetch
 	}
 	deadline := start.Add(v.box.opt.MaxWall)
+	steps := v.beginSteps(req.Trace)
 	g, err := v.acquire(ctx, deadline)
+	steps.acquired(g, err)
 	if err != nil {
 		return err
 	}
 	res.Origin = g.origin
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.fetch(ctx, deadline, req, res)
+	g.trace.Fail(err)
 	if more {
 		// Owned by the version: the guest stays in its list of guests at work until the tail gives it back, and Retire
 		// and Close wait for that list to be empty.
@@ -58,6 +61,7 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 
 // tellEnd writes to the worker's log what ended a piece of work, unless that was done where it happened.
 func (g *guest) tellEnd(what string, err error) {
+	g.trace.Fail(err)
 	if err == nil || errors.Is(err, errUncaught) || errors.Is(err, errAnswer) {
 		return
 	}
@@ -245,6 +249,7 @@ func (g *guest) finish() {
 	}
 	g.letAllGo()
 	g.version.counts.cpu.Add(g.in.CPU().Seconds())
+	g.endSteps()
 	box := g.box
 	g.version.release(g)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm
@@ -263,7 +268,7 @@ func (g *guest) recoverTo(more *bool, err *error) {
 	g.box.opt.Metrics.panics.Inc()
 	*more = false
 	*err = fault.Wrap(fault.Internal, "sandbox.Serve", fmt.Errorf("panic: %v", r))
-	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID)
+	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID, g.trace.Attr())
 }
 
 // uncaught turns what the engine returned into the error of the invocation. An exception is shown to the worker's own

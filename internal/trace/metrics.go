@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/internal/meter"
@@ -36,4 +38,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		lost:     dropped["unreachable"],
 		messages: f.CounterBy("messages_total", "Messages to the collector, by what became of them.", "outcome", messageSent, messageRetried, messageFailed),
 	}
+}
+
+// Observe counts a duration in a histogram and gives the span's trace as an example of it, which OpenMetrics shows
+// beside the bucket. Of a span that is not recorded it only counts: nobody could look the trace up.
+func Observe(h prometheus.Observer, took time.Duration, s *Span) {
+	if e, ok := h.(prometheus.ExemplarObserver); ok && s.Recorded() {
+		e.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": s.TraceID(), "span_id": s.SpanID()})
+		return
+	}
+	h.Observe(took.Seconds())
 }

@@ -47,7 +47,8 @@ type record struct {
 	attributes []attribute
 	texts      int
 	lost       int // attributes that did not fit
-	failed     bool
+	failed     bool // it counts as failed
+	told       bool // error.type is set
 	ended      bool
 	link       *Context
 	tally      *atomic.Int32 // children of all spans of this piece of work
@@ -88,6 +89,14 @@ func (s *Span) TraceID() string {
 		return ""
 	}
 	return hex.EncodeToString(s.ctx.TraceID[:])
+}
+
+// SpanID returns the span's ID in hexadecimal, "" of a nil span.
+func (s *Span) SpanID() string {
+	if s == nil {
+		return ""
+	}
+	return hex.EncodeToString(s.ctx.SpanID[:])
 }
 
 // Attr is the trace's ID for a log line; of a nil span it is the empty attribute, which handlers leave out.
@@ -188,10 +197,10 @@ func (s *Span) Fail(err error) {
 
 // FailAs is Fail with the word itself, a constant. ours says whether the span counts as failed.
 func (s *Span) FailAs(word string, ours bool) {
-	if !s.Recorded() || s.rec.failed {
+	if !s.Recorded() || s.rec.told {
 		return
 	}
-	s.rec.failed = ours
+	s.rec.told, s.rec.failed = true, ours
 	s.Set("error.type", word)
 }
 

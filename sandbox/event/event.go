@@ -10,7 +10,11 @@
 // Not here: running anything.
 package event
 
-import "io"
+import (
+	"io"
+
+	"edged/internal/trace"
+)
 
 // Request is one HTTP request as a worker sees it. Every slice belongs to whoever fills it and must stay unchanged
 // until Serve has returned; Body may be read until the exchange ended (its owner closes it then).
@@ -22,6 +26,8 @@ type Request struct {
 	Header []byte
 	Body   Body  // nil: there is no body, and the worker's request.body is null
 	Length int64 // declared length of Body, -1 if unknown; 0 without Body
+
+	Trace *trace.Span // whose step this request is; nil while nothing is traced. Its owner ends it, maybe before the invocation is over
 }
 
 // Body is a request body as it arrives. One goroutine reads at a time; Close may be called by another.

@@ -11,11 +11,11 @@ import (
 
 // The methods of a namespace (kv §3).
 var (
-	kvGet             = &Method{"get", []string{"invalid_key", unavailable}}
-	kvGetWithMetadata = &Method{"getWithMetadata", []string{"invalid_key", unavailable}}
-	kvPut             = &Method{"put", []string{"invalid_key", "value_too_large", "metadata_too_large", unavailable}}
-	kvDelete          = &Method{"delete", []string{"invalid_key", unavailable}}
-	kvList            = &Method{"list", []string{"invalid_cursor", unavailable}}
+	kvGet             = &Method{"kv", "get", []string{"invalid_key", unavailable}}
+	kvGetWithMetadata = &Method{"kv", "getWithMetadata", []string{"invalid_key", unavailable}}
+	kvPut             = &Method{"kv", "put", []string{"invalid_key", "value_too_large", "metadata_too_large", unavailable}}
+	kvDelete          = &Method{"kv", "delete", []string{"invalid_key", unavailable}}
+	kvList            = &Method{"kv", "list", []string{"invalid_cursor", unavailable}}
 )
 
 // kvMaxValue is the largest value (kv §3): more is not even copied out of the guest.
@@ -32,7 +32,7 @@ func hostKVGet(in *engine.Instance, args []engine.Value) engine.Value {
 	if both {
 		m = kvGetWithMetadata
 	}
-	return start(in, c, m, len(key), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, m, len(key), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
 		var e binding.KVEntry
 		var found bool
 		err := room.Read(ctx, func() (int, error) {
@@ -82,7 +82,7 @@ func hostKVPut(in *engine.Instance, args []engine.Value) engine.Value {
 	if !ok {
 		return in.ThrowError("value_too_large", "the value is larger than 26214400 bytes")
 	}
-	return start(in, c, kvPut, len(key)+len(e.Value), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, kvPut, len(key)+len(e.Value), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		return nothing, b.KV.Put(ctx, key, e, time.Duration(seconds)*time.Second)
 	})
 }
@@ -107,7 +107,7 @@ func hostKVDelete(in *engine.Instance, args []engine.Value) engine.Value {
 	if !ok || !ok2 || b.KV == nil {
 		return badCall(in)
 	}
-	return start(in, c, kvDelete, len(key), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, kvDelete, len(key), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		return nothing, b.KV.Delete(ctx, key)
 	})
 }
@@ -124,7 +124,7 @@ func hostKVList(in *engine.Instance, args []engine.Value) engine.Value {
 	if !args[3].IsNull() {
 		q.Cursor, _ = in.String(args[3])
 	}
-	return start(in, c, kvList, len(prefix), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, kvList, len(prefix), func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		page, err := b.KV.List(ctx, q)
 		if err != nil {
 			return nil, err

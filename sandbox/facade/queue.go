@@ -9,8 +9,8 @@ import (
 
 // The methods of a queue's producer (queue §3).
 var (
-	queueSend      = &Method{"send", []string{"invalid_body", "message_too_large", unavailable}}
-	queueSendBatch = &Method{"sendBatch", []string{"invalid_body", "message_too_large", "batch_too_large", unavailable}}
+	queueSend      = &Method{"queue", "send", []string{"invalid_body", "message_too_large", unavailable}}
+	queueSendBatch = &Method{"queue", "sendBatch", []string{"invalid_body", "message_too_large", "batch_too_large", unavailable}}
 )
 
 // The limits of queue §3: more is not even copied out of the guest.
@@ -45,7 +45,7 @@ func hostQueueSend(in *engine.Instance, args []engine.Value) engine.Value {
 		held += len(octets)
 		messages[i] = binding.Message{Body: octets, DelaySeconds: int(delay)}
 	}
-	return start(in, c, m, held, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, m, held, func(ctx context.Context, _ Room) (func(*engine.Instance) engine.Value, error) {
 		ids, err := b.Queue.Send(ctx, messages)
 		return func(in *engine.Instance) engine.Value { return texts(in, ids) }, err
 	})

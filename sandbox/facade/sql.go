@@ -8,9 +8,9 @@ import (
 
 // The methods of a database (sql §2).
 var (
-	sqlExecute     = &Method{"execute", sqlErrors}
-	sqlQuery       = &Method{"query", sqlErrors}
-	sqlTransaction = &Method{"transaction", sqlErrors}
+	sqlExecute     = &Method{"sql", "execute", sqlErrors}
+	sqlQuery       = &Method{"sql", "query", sqlErrors}
+	sqlTransaction = &Method{"sql", "transaction", sqlErrors}
 
 	sqlErrors = []string{"sql_error", "numeric_out_of_range", "busy", unavailable}
 )
@@ -33,7 +33,7 @@ func hostSQLRun(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowError("sql_error", "the parameters are too large")
 	}
 	m := [...]*Method{sqlExecute, sqlQuery, sqlTransaction}[which]
-	return start(in, c, m, len(text)+len(params), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
+	return start(in, c, b, m, len(text)+len(params), func(ctx context.Context, room Room) (func(*engine.Instance) engine.Value, error) {
 		var result []byte
 		var err error
 		switch m {
