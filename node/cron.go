@@ -107,7 +107,9 @@ func (n *Node) fire(ctx context.Context, m cron.Match) (cron.Outcome, error) {
 	if v == nil {
 		return cron.Owed, fault.New(fault.Unavailable, "node.fire", "no version of the worker can run now")
 	}
-	reached, err := v.Scheduled(ctx, event.Scheduled{Cron: m.Cron, ScheduledTime: m.Minute})
+	span := n.cronTrace(m)
+	reached, err := v.Scheduled(ctx, event.Scheduled{Cron: m.Cron, ScheduledTime: m.Minute, Trace: span})
+	span.End(err)
 	switch {
 	case !reached:
 		return cron.Owed, err

@@ -88,11 +88,13 @@ func (n *Node) deliver(ctx context.Context, b *queue.Batch) (queue.Outcome, erro
 	n.consumers.mu.Lock()
 	name := n.consumers.names[b.Queue]
 	n.consumers.mu.Unlock()
-	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler{b}, Messages: make([]event.Message, len(b.Messages))}
+	span := n.batchTrace(b, name)
+	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler{b}, Trace: span, Messages: make([]event.Message, len(b.Messages))}
 	for i, m := range b.Messages {
 		batch.Messages[i] = event.Message{ID: m.ID, Timestamp: m.TimestampMillis, Attempts: m.Attempts, Body: m.Body}
 	}
 	reached, err := v.Queue(ctx, batch)
+	span.End(err)
 	switch {
 	case !reached:
 		return queue.NotReached, err

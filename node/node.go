@@ -24,6 +24,7 @@ import (
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/life"
+	"edged/internal/trace"
 	"edged/node/certs"
 	"edged/router"
 	"edged/sandbox"
@@ -46,6 +47,7 @@ type Node struct {
 	operatorCerts *certs.Dir // nil without --tls-dir
 
 	stores    stores
+	tracer    *trace.Tracer // nil without --otlp-endpoint
 	outbound  *outbound.Client
 	box       *sandbox.Sandbox
 	control   *control.Control                               // nil on a member of a fleet without the role
@@ -75,7 +77,7 @@ func New(opt Options) (*Node, error) {
 	}
 	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
 	n.feeds = feed.NewMetrics(n.registry)
-	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
+	for _, step := range []func() error{n.openData, n.openTracer, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -209,6 +211,7 @@ func (n *Node) openRouter() (err error) {
 		MaxInflight:         n.opt.MaxInflight,
 		MaxQueue:            n.opt.MaxQueue,
 		DrainTimeout:        n.opt.DrainTimeout,
+		Tracer:              n.tracer,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
 	})
@@ -284,6 +287,7 @@ func (n *Node) Run(ctx context.Context) error {
 		h := adminHandler(n.ready, n.problems, n.registry)
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
+	n.traceParts(&parts)
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
 	parts.Push(life.Part{Name: "sql", Run: n.stores.sql.Run, Close: n.stores.sql.Close})
@@ -304,7 +308,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
-		door = n.control.Handler()
+		door = n.tracer.Handler(false, n.control.Handler())
 		parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	} else {
 		n.followerParts(&parts)

@@ -64,6 +64,8 @@ type Options struct {
 
 	DrainTimeout time.Duration // 0 means 25 s
 
+	Traces TraceOptions
+
 	Version string       // of the program, for metrics
 	Log     *slog.Logger // nil discards
 	// Announce is told each listener's name and bound address, in the order they were bound. nil tells nobody.
@@ -159,6 +161,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Role = "control,edge"
 	}
 	o.checkFleet(bad)
+	o.Traces.check(bad)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -50,6 +50,7 @@ func (n *Node) controlOptions() (control.Options, error) {
 		BackupFiles:         backupFiles,
 		Rooms:               n.operatorRooms(),
 		FacadeSet:           sandbox.FacadeSet(),
+		Tracer:              n.tracer,
 		Log:                 n.log,
 		Metrics:             control.NewMetrics(n.registry),
 	}, nil

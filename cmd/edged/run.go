@@ -44,6 +44,9 @@ func newRunCommand(stop *stopper) *cobra.Command {
 		if err := applyConfig(f, configPath, os.LookupEnv); err != nil {
 			return usageError{err}
 		}
+		if err := otelEnvironment(&opt.Traces); err != nil {
+			return err
+		}
 		if !f.Changed("custom-domain-zones") {
 			opt.CustomDomainZones = nil
 		}
@@ -153,6 +156,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	f.StringVar(&opt.Invite, "invite", "", "what \"edged fleet invite\" printed; or @FILE that holds it")
 	f.DurationVar(&opt.RevalidateAfter, "revalidate-after", 15*time.Minute,
 		"how long a member that is cut off goes on honouring what can be revoked: custom domains, secrets")
+	traceFlags(f, &opt.Traces)
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
 }
 

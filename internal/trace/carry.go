@@ -52,13 +52,15 @@ func hasField(packed []byte, field string) bool {
 	return false
 }
 
-// Inject puts the span's fields into the header of a request that goes to another node, in the place of what is there.
+// Inject puts the span's fields into the header of a request that goes to another node, in the place of what is there. Of a
+// nil span it takes away what is there: the other node believes it.
 func (s *Span) Inject(h http.Header) {
+	h.Del(parentField)
+	h.Del(stateField)
 	if s == nil {
 		return
 	}
 	h.Set(parentField, string(s.ctx.AppendParent(nil)))
-	h.Del(stateField)
 	if s.ctx.State != "" {
 		h.Set(stateField, s.ctx.State)
 	}

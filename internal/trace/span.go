@@ -46,7 +46,7 @@ type record struct {
 	start, end time.Time
 	attributes []attribute
 	texts      int
-	lost       int // attributes that did not fit
+	lost       int  // attributes that did not fit
 	failed     bool // it counts as failed
 	told       bool // error.type is set
 	ended      bool
