@@ -31,7 +31,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		conns:       f.Gauge("connections", "Open public connections."),
 		connsTotal:  f.Counter("connections_total", "Public connections accepted."),
 		connsOver:   f.Counter("connections_refused_total", "Connections closed at once, over the limit or before a valid handshake."),
-		seconds:     f.Histogram("request_duration_seconds", "From a complete request head to the end of its response."),
+		seconds:     f.NativeHistogram("request_duration_seconds", "From a complete request head to the end of its response."),
 		inflight:    f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
 		waiting:     f.Gauge("invocations_waiting", "Invocations waiting for admission."),
 		assets:      f.Counter("asset_responses_total", "Responses made from a static asset."),

@@ -23,7 +23,7 @@ export default {
 		await env.CACHE.get('k');
 		await env.DB.query("select 'hush' as n", []);
 		await env.FILES.put('hush', 'body');
-		await (await env.FILES.get('hush')).text();
+		await new Response((await env.FILES.get('hush')).body).text();
 		const callee = await (await env.OTHER.fetch('http://other/callee?hush')).text();
 		const out = await (await fetch(new URL(request.url).searchParams.get('out'))).text();
 		const mine = await (await fetch(new URL(request.url).searchParams.get('out'), {headers: {traceparent: 'mine'}})).text();
