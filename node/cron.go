@@ -69,7 +69,7 @@ func (n *Node) applyTriggers(d *plan.Delta) {
 		table = append(table, cron.Trigger{UID: c.UID, Worker: c.Worker, Cron: c.Cron, Generation: c.Generation, Since: time.UnixMilli(c.Since)})
 	}
 	if err := n.cron.SetTriggers(table); err != nil {
-		n.log.Error("cron triggers not applied; the ones before go on", "err", err)
+		n.log.Error("cron triggers not applied; the ones before go on", "err", err, "do", fault.ReportBug)
 	}
 }
 

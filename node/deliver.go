@@ -71,7 +71,7 @@ func (n *Node) applyConsumers(d *plan.Delta) {
 	n.consumers.mu.Unlock()
 	n.consumers.workers = workers
 	if err := n.stores.queue.SetConsumers(list); err != nil {
-		n.log.Error("queue consumers not applied; the ones before go on", "err", err)
+		n.log.Error("queue consumers not applied; the ones before go on", "err", err, "do", fault.ReportBug)
 	}
 }
 

@@ -252,14 +252,14 @@ func (n *Node) applyData(d *plan.Delta) {
 	for _, x := range d.Data.Put {
 		if x.Kind == "kv" {
 			if err := n.stores.kv.Create(ctx, x.UID, homeEpoch); err != nil {
-				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err)
+				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err, "do", fault.CheckDisk)
 			}
 		}
 	}
 	for _, uid := range d.Data.Gone {
 		if n.stores.kv.Exists(uid) {
 			if err := n.stores.kv.Delete(ctx, uid); err != nil {
-				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err)
+				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err, "do", fault.CheckDisk)
 			}
 		}
 	}

@@ -348,7 +348,7 @@ func (n *Node) awaitPlan(ctx context.Context) bool {
 			if !n.waitsForVote() {
 				continue
 			}
-			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before: edged fleet add-control " + n.id)
+			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before", "node", n.id, "do", "edged fleet add-control with the ID of this node")
 		case <-patience.C:
 			n.log.Warn("no newer plan came; serving the last plan without it")
 		}

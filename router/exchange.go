@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"edged/internal/fault"
 	"edged/internal/trace"
 	"edged/router/table"
 	"edged/sandbox/event"
@@ -181,7 +182,7 @@ func (c *conn) call() (err error) {
 
 func (c *conn) caught(p any) {
 	c.r.opt.Metrics.panics.Inc()
-	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, c.req.Trace.Attr(), "stack", string(debug.Stack()))
+	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, c.req.Trace.Attr(), "stack", string(debug.Stack()), "do", fault.ReportBug)
 }
 
 func (c *conn) closeStream() {

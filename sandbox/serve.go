@@ -268,7 +268,7 @@ func (g *guest) recoverTo(more *bool, err *error) {
 	g.box.opt.Metrics.panics.Inc()
 	*more = false
 	*err = fault.Wrap(fault.Internal, "sandbox.Serve", fmt.Errorf("panic: %v", r))
-	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID, g.trace.Attr())
+	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID, g.trace.Attr(), "do", fault.ReportBug)
 }
 
 // uncaught turns what the engine returned into the error of the invocation. An exception is shown to the worker's own
