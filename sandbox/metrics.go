@@ -64,7 +64,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		names = append(names, n.Error())
 	}
 	m := &Metrics{
-		duration:    f.NativeHistogram("head_seconds", "From taking an invocation to its response head."),
+		duration:    f.Histogram("head_seconds", "From taking an invocation to its response head."),
 		resets:      f.Counter("resets_total", "Sandboxes brought back to their image."),
 		pages:       f.Counter("reset_pages_total", "Pages that resets restored."),
 		panics:      f.Counter("panics_total", "Bugs of this program that ended one invocation."),
