@@ -55,14 +55,15 @@ func hasField(packed []byte, field string) bool {
 // Inject puts the span's fields into the header of a request that goes to another node, in the place of what is there. Of a
 // nil span it takes away what is there: the other node believes it.
 func (s *Span) Inject(h http.Header) {
-	h.Del(parentField)
-	h.Del(stateField)
+	const parent, state = "Traceparent", "Tracestate" // as net/http keeps them
+	delete(h, parent)
+	delete(h, state)
 	if s == nil {
 		return
 	}
-	h.Set(parentField, string(s.ctx.AppendParent(nil)))
+	h[parent] = []string{string(s.ctx.AppendParent(nil))}
 	if s.ctx.State != "" {
-		h.Set(stateField, s.ctx.State)
+		h[state] = []string{s.ctx.State}
 	}
 }
 

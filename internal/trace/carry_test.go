@@ -37,6 +37,28 @@ func TestAddTo(t *testing.T) {
 	}
 }
 
+// A request that is handed on carries the span's fields and none that came with it, also where nothing is traced.
+func TestInject(t *testing.T) {
+	tr, err := New(Options{Endpoint: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := Parse([]byte(good), nil)
+	s := tr.Join(&c, Server, "GET", time.Now())
+	for _, tt := range []struct {
+		span *Span
+		want string
+	}{{nil, ""}, {s, string(s.Context().AppendParent(nil))}} {
+		h := http.Header{}
+		h.Set(parentField, good)
+		h.Set(stateField, "a=1")
+		tt.span.Inject(h)
+		if h.Get(parentField) != tt.want || h.Get(stateField) != "" {
+			t.Errorf("%v", h)
+		}
+	}
+}
+
 // Requests of this program's members go on in their trace, with their decision; those of others begin one.
 func TestHandler(t *testing.T) {
 	tr, err := New(Options{Endpoint: "http://127.0.0.1:1"})
