@@ -131,7 +131,8 @@ func (c *Control) openPlan(dir string) (err error) {
 		return err
 	}
 	if c.last, err = c.saved.Load(); err != nil {
-		c.opt.Log.Error("the last plan cannot be read; serving waits for the control state", "err", err)
+		c.opt.Log.Error("the last plan cannot be read; serving waits for the control state", "err", err,
+			"do", "nothing, if the control room comes up and the line does not come again; else check the disk of the data directory: free space, and the kernel's log for errors")
 		c.last = plan.New()
 		return nil // of what was served something may still be due
 	}

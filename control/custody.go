@@ -70,7 +70,8 @@ func (c *Control) bringBundles(ctx context.Context, d *plan.Delta) {
 			err = c.keepBundle(ctx, b.Resource)
 		}
 		if err != nil {
-			c.opt.Log.Error("the plan is used without the bytes of a bundle", "resource", b.Resource, "err", err)
+			c.opt.Log.Error("the plan is used without the bytes of a bundle", "resource", b.Resource, "err", err,
+				"do", "check that the other voters can be reached; upload the artifact again if none has it")
 			c.late.add(b.Resource)
 			c.machine.bundles.add(b.Resource)
 		}

@@ -16,6 +16,7 @@ import (
 	"edged/control/operator"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
+	"edged/internal/trace"
 )
 
 // apiPrefix is where a voter hands on what came to its control listener. What comes in there is never handed on again.
@@ -48,6 +49,7 @@ func (c *Control) front(inner http.Handler) http.Handler {
 		Transport:     c.opt.Fleet.Client.Transport,
 		FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			trace.From(r.Context()).FailAs("unavailable", true)
 			c.opt.Log.Warn("a request was not handed on to the leader", "leader", r.Context().Value(leaderKey{}), "err", err)
 			api.Unavailable(w, "the node that leads the control room cannot be reached, so whether this was carried out is open; repeat it with the same Idempotency-Key")
 		},
@@ -69,6 +71,10 @@ func (c *Control) front(inner http.Handler) http.Handler {
 		}
 		ctx, cancel := context.WithCancel(context.WithValue(r.Context(), leaderKey{}, leader))
 		defer cancel()
+		span := trace.From(ctx).Child(trace.Client, "control.forward")
+		span.Set("edged.member", string(leader))
+		defer span.End(nil)
+		ctx = trace.With(ctx, span)
 		go func() { // ends with the request
 			select {
 			case <-over:
@@ -125,6 +131,7 @@ func (c *Control) rewrite(p *httputil.ProxyRequest) {
 	if err != nil { // a member's ID fits into a host name
 		panic(http.ErrAbortHandler)
 	}
+	trace.From(p.In.Context()).Inject(p.Out.Header)
 	p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = to.Scheme, to.Host, to.Host
 	p.Out.URL.RawPath = apiPrefix + p.In.URL.EscapedPath()
 	p.Out.URL.Path = apiPrefix + p.In.URL.Path
@@ -132,13 +139,13 @@ func (c *Control) rewrite(p *httputil.ProxyRequest) {
 
 // PeerHandler answers other members below /control/v1/ on the peer listener.
 func (c *Control) PeerHandler() http.Handler {
-	handed := http.StripPrefix(apiPrefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handed := c.opt.Tracer.Handler(true, http.StripPrefix(apiPrefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := c.confirm(r.Context()); err != nil {
 			api.Unavailable(w, "the node that led the control room does so no more. Nothing was done; retry")
 			return
 		}
 		c.inner.ServeHTTP(w, r)
-	}))
+	})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := c.opt.Fleet.Caller(r)
 		what, below := strings.CutPrefix(r.URL.Path, peerRoot)

@@ -113,7 +113,7 @@ func (c *Control) haveKeys(ctx context.Context) bool {
 		if voters, err := c.voters(); err == nil && len(voters) == 1 {
 			return true // nobody else has them either: the state says what cannot be opened
 		}
-		c.opt.Log.Error("this voter lacks keys of the fleet and leaves leadership to another", "keys", missing)
+		c.opt.Log.Error("this voter lacks keys of the fleet and leaves leadership to another", "keys", missing, "do", "bring the other voters up, from which it takes the keys")
 		if err := c.raft.Load().LeadershipTransfer().Error(); err != nil {
 			c.opt.Log.Warn("leadership was not taken over", "err", err)
 		}

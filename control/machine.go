@@ -52,7 +52,8 @@ func (m *machine) Apply(l *raft.Log) any {
 		return err
 	}
 	if err != nil {
-		m.log.Error("log entry is unreadable", "index", l.Index, "err", err)
+		m.log.Error("log entry is unreadable", "index", l.Index, "err", err,
+			"do", "run the version of the program that wrote the log; if that is this one, restore the node from a backup")
 		return err
 	}
 	about := m.audit.about(m.state, c)

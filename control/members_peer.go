@@ -36,7 +36,7 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 			}
 			if err := do(w, r, member); err != nil {
 				if code := fault.CodeOf(err); (code == fault.Internal || code == fault.Unavailable) && !errors.Is(err, errNoLeader) {
-					c.opt.Log.Error("a member's call failed", "err", err, "node", member, "path", r.URL.Path)
+					c.opt.Log.Error("a member's call failed", "err", err, "node", member, "path", r.URL.Path, "do", "see the cause in err, and the log of the member for what it wanted")
 				}
 				fleetwire.WriteError(w, err)
 			}

@@ -23,7 +23,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			"create", "update", "delete", "start", "doubt", "end", "sweep", "token", "revoke", "used", "founded",
 			"await", "replenish", "requeue", "marker", "reseal", "secrets", "carry", "runs", "ran",
 			"fleet", "invite", "join", "member", "drain", "remove"),
-		apply:      f.Histogram("commit_seconds", "Time from a command to its durable commit."),
+		apply:      f.NativeHistogram("commit_seconds", "Time from a command to its durable commit."),
 		operations: f.CounterBy("operations_total", "Operations that ended.", "status", "succeeded", "failed"),
 		plans:      f.Counter("plans_total", "Plans published to the node."),
 		inspect:    f.Histogram("inspect_seconds", "Time to evaluate a bundle before a version is accepted."),

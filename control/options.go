@@ -14,6 +14,7 @@ import (
 	"edged/control/operator"
 	"edged/control/plan"
 	"edged/internal/disk"
+	"edged/internal/trace"
 )
 
 // Options is what the control room needs. Open copies it, fills the defaults and reports every fault at once.
@@ -86,9 +87,10 @@ type Options struct {
 	// Rooms are the operators' calls of other rooms; "control" and "fleet" are taken.
 	Rooms []operator.Room
 
-	Space   *disk.Space  // asked before anything new is accepted; nil means that there is room
-	Log     *slog.Logger // nil discards
-	Metrics *Metrics     // nil counts into the void
+	Space   *disk.Space   // asked before anything new is accepted; nil means that there is room
+	Tracer  *trace.Tracer // of requests that other members hand on; nil traces nothing
+	Log     *slog.Logger  // nil discards
+	Metrics *Metrics      // nil counts into the void
 }
 
 // Zone is a DNS zone whose names may be claimed as custom domains.

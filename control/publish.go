@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edged/control/plan"
+	"edged/internal/fault"
 	"edged/internal/faultpoint"
 )
 
@@ -93,7 +94,7 @@ func (c *Control) publish(ctx context.Context) {
 // worse off after a restart without control.
 func (c *Control) hand(d *plan.Delta, now *plan.Plan) {
 	if err := c.saved.Save(d, now); err != nil {
-		c.opt.Log.Error("plan was not saved", "err", err)
+		c.opt.Log.Error("plan was not saved", "err", err, "do", fault.CheckDisk)
 	}
 	c.opt.Metrics.plans.Inc()
 	if c.opt.OnPlan != nil {

@@ -11,6 +11,7 @@ import (
 	"edged/control/form"
 	"edged/control/operator"
 	"edged/control/state"
+	"edged/internal/fault"
 )
 
 // recorder writes the audit. What was accepted is recorded when the command is applied: after a crash the log applies it
@@ -43,13 +44,13 @@ func (r *recorder) close() error { return errors.Join(r.accepted.Close(), r.refu
 // sync makes the audit durable; it is called now and then.
 func (r *recorder) sync() {
 	if err := errors.Join(r.accepted.Sync(), r.refused.Sync()); err != nil {
-		r.log.Error("audit is not durable", "err", err)
+		r.log.Error("audit is not durable", "err", err, "do", fault.CheckDisk)
 	}
 }
 
 func (r *recorder) write(l *audit.Log, rec audit.Record) {
 	if err := l.Append(rec); err != nil {
-		r.log.Error("audit record was not written", "err", err, "action", rec.Action)
+		r.log.Error("audit record was not written", "err", err, "action", rec.Action, "do", fault.CheckDisk)
 	}
 }
 

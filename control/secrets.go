@@ -85,7 +85,8 @@ func (c *Control) readySecrets() error {
 	stored, err := c.state.Marker(), error(nil)
 	if stored != nil {
 		if marker, err = c.secrets.ring.OpenMarker(stored); err != nil {
-			c.opt.Log.Error("private inputs cannot be compared any more: the node key file does not fit this control state", "err", err)
+			c.opt.Log.Error("private inputs cannot be compared any more: the node key file does not fit this control state", "err", err,
+				"do", "put the node.key of this control state back and start the node again")
 		}
 	}
 	if marker == nil {
@@ -122,7 +123,8 @@ func (c *Control) checkSecrets() error {
 	})
 	for _, cmd := range changed {
 		if cmd.Lost {
-			c.opt.Log.Error("the sealed values of a version cannot be opened; it is not ready", "version", cmd.UID)
+			c.opt.Log.Error("the sealed values of a version cannot be opened; it is not ready", "version", cmd.UID,
+				"do", "put the node.key that sealed them back, or make a new version with the values")
 		}
 		if _, err := c.submit(cmd); err != nil {
 			return err

@@ -206,7 +206,7 @@ func (s *Scheduler) fire(ctx context.Context, m Match) (o Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.opt.Metrics.panics.Inc()
-			s.opt.Log.Error("bug in a cron run", "trigger", m.Trigger, "panic", p, "stack", string(debug.Stack()))
+			s.opt.Log.Error("bug in a cron run", "trigger", m.Trigger, "panic", p, "stack", string(debug.Stack()), "do", fault.ReportBug)
 			o, err = Owed, fault.New(fault.Internal, "cron.fire", "panic")
 		}
 		s.opt.Metrics.seconds.Observe(time.Since(start).Seconds())

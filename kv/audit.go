@@ -84,7 +84,7 @@ func (s *Store) Audit(ctx context.Context, m Member) (string, error) {
 	}
 	result, buckets := compareAudits(ours, theirs)
 	if result == auditDiffers {
-		s.opt.Log.Error("this store and a member differ although they cover the same writes", "peer", m.Name, "buckets", buckets)
+		s.opt.Log.Error("this store and a member differ although they cover the same writes", "peer", m.Name, "buckets", buckets, "do", "see docs/runbook.md, EdgedKVDiverged")
 		forget := numKey(nil, prefixRead, uint64(m.Epoch))
 		err = s.commits.do(0, func(t *tx) error { return t.b.Delete(forget, nil) })
 	}

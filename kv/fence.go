@@ -48,5 +48,6 @@ func (s *Store) loadFence() error {
 }
 
 func (s *Store) sayFenced(why error) {
-	s.opt.Log.Error("the disk of this store went back in time: writes are refused; wipe its directory, or restore a backup into it", "err", why)
+	s.opt.Log.Error("the disk of this store went back in time: writes are refused", "err", why,
+		"do", "wipe its directory, or restore a backup into it")
 }

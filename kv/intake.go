@@ -115,7 +115,7 @@ func (s *Store) count(out outcome) {
 	if out.returned > 0 {
 		s.ledger.returned.Add(uint64(out.returned))
 		s.opt.Metrics.returned.Add(float64(out.returned))
-		s.opt.Log.Error("a record came back that a forgotten tombstone would have beaten", "records", out.returned)
+		s.opt.Log.Error("a record came back that a forgotten tombstone would have beaten", "records", out.returned, "do", "see docs/runbook.md, EdgedKVResurrected")
 	}
 }
 

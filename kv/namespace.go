@@ -132,7 +132,7 @@ func (n *Namespace) open(op, key string) (*Stream, bool, error) {
 		}
 	}
 	n.s.opt.Metrics.damaged.Inc()
-	n.s.opt.Log.Error("a value's file is missing", "err", err)
+	n.s.opt.Log.Error("a value's file is missing", "err", err, "do", "put the key again, or restore the store from a backup")
 	return nil, false, unavailable(op, err)
 }
 

@@ -69,7 +69,7 @@ func (n *Node) applyTriggers(d *plan.Delta) {
 		table = append(table, cron.Trigger{UID: c.UID, Worker: c.Worker, Cron: c.Cron, Generation: c.Generation, Since: time.UnixMilli(c.Since)})
 	}
 	if err := n.cron.SetTriggers(table); err != nil {
-		n.log.Error("cron triggers not applied; the ones before go on", "err", err)
+		n.log.Error("cron triggers not applied; the ones before go on", "err", err, "do", fault.ReportBug)
 	}
 }
 
@@ -107,7 +107,9 @@ func (n *Node) fire(ctx context.Context, m cron.Match) (cron.Outcome, error) {
 	if v == nil {
 		return cron.Owed, fault.New(fault.Unavailable, "node.fire", "no version of the worker can run now")
 	}
-	reached, err := v.Scheduled(ctx, event.Scheduled{Cron: m.Cron, ScheduledTime: m.Minute})
+	span := n.cronTrace(m)
+	reached, err := v.Scheduled(ctx, event.Scheduled{Cron: m.Cron, ScheduledTime: m.Minute, Trace: span})
+	span.End(err)
 	switch {
 	case !reached:
 		return cron.Owed, err

@@ -71,7 +71,7 @@ func (n *Node) applyConsumers(d *plan.Delta) {
 	n.consumers.mu.Unlock()
 	n.consumers.workers = workers
 	if err := n.stores.queue.SetConsumers(list); err != nil {
-		n.log.Error("queue consumers not applied; the ones before go on", "err", err)
+		n.log.Error("queue consumers not applied; the ones before go on", "err", err, "do", fault.ReportBug)
 	}
 }
 
@@ -88,11 +88,13 @@ func (n *Node) deliver(ctx context.Context, b *queue.Batch) (queue.Outcome, erro
 	n.consumers.mu.Lock()
 	name := n.consumers.names[b.Queue]
 	n.consumers.mu.Unlock()
-	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler{b}, Messages: make([]event.Message, len(b.Messages))}
+	span := n.batchTrace(b, name)
+	batch := &event.Batch{ID: b.ID, Queue: name, Settler: settler{b}, Trace: span, Messages: make([]event.Message, len(b.Messages))}
 	for i, m := range b.Messages {
 		batch.Messages[i] = event.Message{ID: m.ID, Timestamp: m.TimestampMillis, Attempts: m.Attempts, Body: m.Body}
 	}
 	reached, err := v.Queue(ctx, batch)
+	span.End(err)
 	switch {
 	case !reached:
 		return queue.NotReached, err

@@ -12,6 +12,7 @@
 //	operator.go   operators' calls of the rooms, one file each (operator_workers.go: tails and explanations); archive.go: their backups as tar
 //	restore_store.go  what a room keeps, put back from a backup
 //	restore.go    the data directory of an empty node, made of a backup
+//	trace.go      whether traces are recorded, and those that no request begins
 //	metrics.go    what is counted of the node as a whole
 //	admission.go  Admission: what bounds invocations and clients; tenants
 //	pressure.go   memoryWatch: what is given up when memory is short

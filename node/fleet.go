@@ -230,7 +230,7 @@ func (n *Node) useMembers(d *plan.Delta) {
 	}
 	slices.SortFunc(members, func(a, b kv.Member) int { return strings.Compare(a.Name, b.Name) })
 	if err := n.stores.kv.SetMembers(members); err != nil {
-		n.log.Error("the members of the fleet are not taken over by kv", "err", err)
+		n.log.Error("the members of the fleet are not taken over by kv", "err", err, "do", fault.ReportBug)
 	}
 	n.ready.set("fleet", outOfService(next[n.id]))
 }

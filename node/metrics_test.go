@@ -22,6 +22,7 @@ import (
 	"edged/cron"
 	"edged/internal/disk"
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/kv"
 	"edged/node/accesslog"
 	"edged/node/tail"
@@ -47,6 +48,7 @@ func everyMetric(t *testing.T) *prometheus.Registry {
 	control.NewMetrics(reg)
 	feed.NewMetrics(reg)
 	cron.NewMetrics(reg)
+	trace.NewMetrics(reg)
 	kv.NewMetrics(reg)
 	objects.NewMetrics(reg)
 	sqlstore.NewMetrics(reg)

@@ -24,6 +24,7 @@ import (
 	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/life"
+	"edged/internal/trace"
 	"edged/node/accesslog"
 	"edged/node/certs"
 	"edged/node/machine"
@@ -49,6 +50,7 @@ type Node struct {
 	operatorCerts *certs.Dir // nil without --tls-dir
 
 	stores    stores
+	tracer    *trace.Tracer // nil without --otlp-endpoint
 	outbound  *outbound.Client
 	box       *sandbox.Sandbox
 	control   *control.Control                               // nil on a member of a fleet without the role
@@ -85,7 +87,7 @@ func New(opt Options) (*Node, error) {
 	n.memory.read, n.memory.log = machine.System{}.Memory, n.log
 	n.memory.shed, n.memory.tight = func() int { return n.box.Shed() }, func(on bool) { n.box.SetTight(on) }
 	n.memory.shut = func(on bool) { n.router.SetShut(on) }
-	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openWatching, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
+	for _, step := range []func() error{n.openData, n.openTracer, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openWatching, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -233,6 +235,7 @@ func (n *Node) openRouter() (err error) {
 		Access:              n.toAccessLog(),
 		Watch:               n.tails.Watch,
 		Rule:                func(host string) router.Rule { return n.versions.rule(host) },
+		Tracer:              n.tracer,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
 	})
@@ -311,6 +314,7 @@ func (n *Node) Run(ctx context.Context) error {
 		h := adminHandler(n.ready, n.problems, n.serveStatus, n.registry)
 		parts.Push(life.Part{Name: "admin listener", Run: func(ctx context.Context) error { return webServer(ctx, ln, h, nil, n.log) }})
 	}
+	n.traceParts(&parts)
 	parts.Push(life.Part{Name: "disk watch", Run: n.space.Run})
 	parts.Push(life.Part{Name: "memory watch", Run: n.memory.run})
 	parts.Push(life.Part{Name: "kv", Run: n.stores.kv.Run, Close: n.stores.kv.Close})
@@ -331,7 +335,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
-		door = n.control.Handler()
+		door = n.tracer.Handler(false, n.control.Handler())
 		parts.Push(life.Part{Name: "control", Run: n.control.Run, Close: n.control.Close})
 	} else {
 		n.followerParts(&parts)
@@ -381,7 +385,7 @@ func (n *Node) awaitPlan(ctx context.Context) bool {
 			if !n.waitsForVote() {
 				continue
 			}
-			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before: edged fleet add-control " + n.id)
+			n.log.Warn("this node has the role control and no vote yet; it serves nothing new before", "node", n.id, "do", "edged fleet add-control with the ID of this node")
 		case <-patience.C:
 			n.log.Warn("no newer plan came; serving the last plan without it")
 		}

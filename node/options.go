@@ -71,6 +71,7 @@ type Options struct {
 	AccessLogSample   float64   // the share of exchanges that gets a line, 0 means all
 	AccessLogMaxBytes int64     // of the file before it becomes FILE.1, 0 means 64 MiB
 	AccessLogKeep     int       // how many of FILE.1, FILE.2 and so on stay, 0 means 4
+	Traces            TraceOptions
 
 	Version string       // of the program, for metrics
 	Log     *slog.Logger // nil discards
@@ -174,6 +175,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Role = "control,edge"
 	}
 	o.checkFleet(bad)
+	o.Traces.check(bad)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

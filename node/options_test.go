@@ -3,6 +3,8 @@ package node
 import (
 	"strings"
 	"testing"
+
+	"edged/internal/trace"
 )
 
 func good() Options {
@@ -16,10 +18,10 @@ func TestOptionsListAllFaults(t *testing.T) {
 	}
 	bad := Options{HTTP: "nowhere", Control: "", EndpointDomain: "Bad_Name", ControlOrigin: "http://x",
 		CustomDomainZones: []string{"a b"}, ArtifactOrigins: []string{"https://x/path"}, TrustedProxies: []string{"me"},
-		MaxCPU: -1, MaxMemory: 1, Isolation: "none", Role: "edge"}
+		MaxCPU: -1, MaxMemory: 1, Isolation: "none", Role: "edge", Traces: TraceOptions{Sample: 2, Settings: trace.Settings{Endpoint: "x"}}}
 	_, err := bad.withDefaults()
 	for _, want := range []string{"--data-dir", "--http", "--control:", "--endpoint-domain", "--control-origin", "--custom-domain-zones",
-		"--artifact-origins", "--trusted-proxies", "--max-cpu", "--max-memory", "--isolation", "--role"} {
+		"--artifact-origins", "--trusted-proxies", "--max-cpu", "--max-memory", "--isolation", "--role", "--trace-sample", "--otlp-endpoint"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("faults lack %s:\n%v", want, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"edged/control/plan"
+	"edged/internal/fault"
 	"edged/router/table"
 )
 
@@ -54,7 +55,7 @@ func (v *versions) apply(d *plan.Delta) {
 	}
 	next, err := base.With(s.routes(names), d.Hosts.Gone)
 	if s.broken = err != nil; s.broken {
-		v.log.Error("plan not applied; the routes before go on serving", "err", err, "index", d.Index)
+		v.log.Error("plan not applied; the routes before go on serving", "err", err, "index", d.Index, "do", fault.ReportBug)
 		return
 	}
 	s.table = next
@@ -213,7 +214,8 @@ func (v *versions) openAll(uids []string) {
 			defer func() { <-slots }()
 			lv := v.load(pv)
 			if lv.err != nil {
-				v.log.Error("version cannot run here", "version", pv.UID, "worker", pv.Worker, "err", lv.err)
+				v.log.Error("version cannot run here", "version", pv.UID, "worker", pv.Worker, "err", lv.err,
+					"do", "see the cause in err; deploy the worker again if its code or a binding is at fault")
 			}
 			v.mu.Lock()
 			v.loaded[pv.UID] = lv

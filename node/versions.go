@@ -174,7 +174,8 @@ func (v *versions) retireLocked(uid string, code code) {
 	v.retirements.Go(func() { // ends with Retire, which ctx bounds; close waits for it
 		defer cancel()
 		if err := code.Retire(ctx); err != nil {
-			v.log.Error("the end of a version is not confirmed; it cannot be deleted before a restart", "version", uid, "err", err)
+			v.log.Error("the end of a version is not confirmed; it cannot be deleted before a restart", "version", uid, "err", err,
+				"do", "restart the node if the version has to be deleted now")
 			return
 		}
 		if before != nil {

@@ -50,6 +50,7 @@ func (n *Node) controlOptions() (control.Options, error) {
 		BackupFiles:         backupFiles,
 		Rooms:               n.operatorRooms(),
 		FacadeSet:           sandbox.FacadeSet(),
+		Tracer:              n.tracer,
 		Log:                 n.log,
 		Metrics:             control.NewMetrics(n.registry),
 	}, nil
@@ -103,7 +104,7 @@ func (n *Node) takePlan(d *plan.Delta) {
 	}
 	if n.control != nil {
 		if err := f.server.Publish(f.peers.Epoch(), false, d); err != nil {
-			n.log.Error("the plan is not handed on to other members", "err", err)
+			n.log.Error("the plan is not handed on to other members", "err", err, "do", fault.ReportBug)
 		}
 	} else {
 		n.follower.keys.Note(d)

@@ -69,7 +69,7 @@ func (o *Object) advance(n int) {
 func (o *Object) fail(err error) error {
 	if errors.Is(err, errDamaged) || errors.Is(err, os.ErrNotExist) {
 		o.s.opt.Metrics.damaged.Inc()
-		o.s.opt.Log.Error("an object is damaged", "err", err)
+		o.s.opt.Log.Error("an object is damaged", "err", err, "do", "put the object again, or restore the bucket from a backup")
 	}
 	return unavailable("objects.Get", err)
 }

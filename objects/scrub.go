@@ -190,7 +190,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (r *scrub) damage(k *bucket, key, etag string, err error) {
 	r.result.Damaged++
 	r.s.opt.Metrics.damaged.Inc()
-	r.s.opt.Log.Error("an object is damaged", "bucket", k.uid, "err", err)
+	r.s.opt.Log.Error("an object is damaged", "bucket", k.uid, "err", err, "do", "put the object again, or restore the bucket from a backup")
 	if r.opt.Report != nil {
 		r.opt.Report(Damage{UID: k.uid, Key: key, ETag: etag, Reason: err.Error()})
 	}

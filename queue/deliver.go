@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"edged/internal/fault"
 	"edged/queue/lease"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) serve(ctx, work context.Context, q *queue, d decision) {
 	defer s.held.Add(-1)
 	b, err := s.lease(q, d)
 	if err != nil {
-		s.opt.Log.Error("batch could not be leased", "queue", q.uid, "err", err)
+		s.opt.Log.Error("batch could not be leased", "queue", q.uid, "err", err, "do", fault.CheckDisk)
 		return
 	}
 	if b == nil {
@@ -43,7 +44,8 @@ func (s *Store) serve(ctx, work context.Context, q *queue, d decision) {
 		q.outcome(o, time.Now())
 	}
 	if err := b.finish(o); err != nil {
-		s.opt.Log.Error("end of a batch could not be stored", "queue", q.uid, "batch", b.ID, "err", err)
+		s.opt.Log.Error("end of a batch could not be stored", "queue", q.uid, "batch", b.ID, "err", err,
+			"do", fault.CheckDisk)
 	}
 }
 
@@ -96,7 +98,7 @@ func (s *Store) lease(q *queue, d decision) (*Batch, error) {
 		delete(q.window.flights, e.seq)
 	}
 	if readErr != nil { // nobody sees the batch: its lease is taken back
-		s.opt.Log.Error("batch cannot be read", "queue", q.uid, "batch", b.ID, "err", readErr)
+		s.opt.Log.Error("batch cannot be read", "queue", q.uid, "batch", b.ID, "err", readErr, "do", "restore the queue from a backup; its other messages go on")
 		b.Messages, b.state = nil, lease.NewBatch(make([]string, len(b.entries)))
 	}
 	return b, nil
@@ -177,7 +179,7 @@ func (s *Store) hand(ctx context.Context, b *Batch) (o Outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			m.panics.Inc()
-			s.opt.Log.Error("bug in a delivery", "queue", b.Queue, "batch", b.ID, "panic", p, "stack", string(debug.Stack()))
+			s.opt.Log.Error("bug in a delivery", "queue", b.Queue, "batch", b.ID, "panic", p, "stack", string(debug.Stack()), "do", fault.ReportBug)
 			o = Unknown
 		}
 		m.seconds.Observe(time.Since(start).Seconds())

@@ -115,7 +115,7 @@ func (s *Store) decide(q *queue, now time.Time) decision {
 	}
 	if q.window.wantsMore() {
 		if err := q.refillLocked(s.db); err != nil {
-			s.opt.Log.Error("due index cannot be read", "queue", q.uid, "err", err)
+			s.opt.Log.Error("due index cannot be read", "queue", q.uid, "err", err, "do", fault.CheckDisk)
 			return decision{wait: recheck}
 		}
 	}
@@ -178,6 +178,6 @@ func (s *Store) retire(q *queue, d decision) {
 	}
 	st.exhaust(d.spent, d.consumer)
 	if err := st.settle(st.apply()); err != nil {
-		s.opt.Log.Error("messages could not be retired", "queue", q.uid, "err", err)
+		s.opt.Log.Error("messages could not be retired", "queue", q.uid, "err", err, "do", fault.CheckDisk)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"edged/internal/fault"
 	"edged/queue/lease"
 )
 
@@ -29,7 +30,7 @@ func (s *Store) keepLeases(ctx context.Context) {
 		}
 		leaseEnd := time.Now().Add(s.opt.Lease).UnixMilli()
 		if err := s.db.Set(leaseEndKey, appendNumber(uint64(leaseEnd)), pebble.Sync); err != nil {
-			s.opt.Log.Error("leases could not be renewed", "err", err)
+			s.opt.Log.Error("leases could not be renewed", "err", err, "do", fault.CheckDisk)
 			continue
 		}
 		s.alive.Store(leaseEnd)
@@ -39,18 +40,19 @@ func (s *Store) keepLeases(ctx context.Context) {
 // keepHouse counts what was there at the start, then discards what is past its retention and trims what was passed.
 func (s *Store) keepHouse(ctx context.Context) {
 	if err := s.count(ctx); err != nil && ctx.Err() == nil {
-		s.opt.Log.Error("messages could not be counted", "err", err)
+		s.opt.Log.Error("messages could not be counted", "err", err, "do", fault.CheckDisk)
 	}
 	tick := time.NewTicker(houseEvery)
 	defer tick.Stop()
 	for {
 		for _, q := range s.all() {
 			if err := s.sweep(ctx, q); err != nil {
-				s.opt.Log.Error("retention could not be enforced", "queue", q.uid, "err", err)
+				s.opt.Log.Error("retention could not be enforced", "queue", q.uid, "err", err,
+					"do", fault.CheckDisk)
 			}
 		}
 		if err := s.trim(); err != nil {
-			s.opt.Log.Error("due index could not be trimmed", "err", err)
+			s.opt.Log.Error("due index could not be trimmed", "err", err, "do", fault.CheckDisk)
 		}
 		select {
 		case <-ctx.Done():

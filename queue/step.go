@@ -150,7 +150,7 @@ func (st *step) move(e, fresh entry, origin string) error {
 
 func (s *Store) unreadable(q *queue, seq uint64, err error) {
 	s.opt.Metrics.corrupt.Inc()
-	s.opt.Log.Error("message cannot be read", "queue", q.uid, "sequence", seq, "err", err)
+	s.opt.Log.Error("message cannot be read", "queue", q.uid, "sequence", seq, "err", err, "do", "restore the queue from a backup; its other messages go on")
 }
 
 // apply gives the step its place in the order of commits; it is durable when settle returns.

@@ -23,6 +23,7 @@
 //	pace.go      pace: how long one would wait (pure)
 //	crowd.go     crowd: how many connections, and who makes room; failures to accept
 //	watch_*.go   watcher: sees clients leave
+//	trace.go     the span of a request
 //	metrics.go   Metrics
 //
 // Invariants:

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/router/table"
 	"edged/sandbox/event"
 )
@@ -34,6 +36,7 @@ func (c *conn) refuseEarly(r *refusal) (again bool) {
 // exchange answers the request whose head was read. again says that the connection can be used for another.
 func (c *conn) exchange() (again bool) {
 	c.begin()
+	c.startTrace()
 	start := c.now
 	if r := c.route(); r != nil {
 		c.respondHosted(r)
@@ -41,7 +44,7 @@ func (c *conn) exchange() (again bool) {
 	b := c.body
 	again = c.finish()
 	c.now = time.Now()
-	c.r.opt.Metrics.seconds.Observe(c.now.Sub(start).Seconds())
+	c.endTrace(c.now.Sub(start))
 	var read int64
 	if b != nil {
 		read = b.taken()
@@ -158,7 +161,10 @@ func (c *conn) asset() (a *table.Asset) {
 func (c *conn) invoke(worker *table.Worker) *refusal {
 	m := c.r.opt.Metrics
 	c.party, c.detached = worker.Party, false
-	if err := c.r.gate.enter(c.ctx, c.party); err != nil {
+	wait := c.req.Trace.Child(trace.Internal, "router.admission")
+	err := c.r.gate.enter(c.ctx, c.party)
+	wait.End(err)
+	if err != nil {
 		if c.ctx.Err() != nil {
 			c.breaks()
 			return nil
@@ -210,7 +216,7 @@ func (c *conn) call() (err error) {
 
 func (c *conn) caught(p any) {
 	c.r.opt.Metrics.panics.Inc()
-	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, "stack", string(debug.Stack()))
+	c.r.opt.Log.Error("handler panicked", "err", fmt.Sprint(p), "version", c.version.UID, c.req.Trace.Attr(), "stack", string(debug.Stack()), "do", fault.ReportBug)
 }
 
 func (c *conn) closeStream() {

@@ -39,7 +39,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		connsOver:    f.Counter("connections_refused_total", "Connections closed at once, over the limit or before a valid handshake."),
 		connsShed:    f.Counter("connections_shed_total", "Connections that waited for a request and were closed to make room for others."),
 		acceptFailed: f.Counter("accept_failures_total", "Failures to accept a connection, for want of file descriptors most likely."),
-		seconds:      f.Histogram("request_duration_seconds", "From a complete request head to the end of its response."),
+		seconds:      f.NativeHistogram("request_duration_seconds", "From a complete request head to the end of its response."),
 		inflight:     f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
 		waiting:      f.Gauge("invocations_waiting", "Invocations waiting for admission."),
 		streams:      f.Gauge("streams_long", "Of those, responses that have streamed for more than a second and gave their place back."),

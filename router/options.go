@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"edged/internal/trace"
 	"edged/router/h1"
 	"edged/sandbox/event"
 )
@@ -57,8 +58,9 @@ type Options struct {
 	// Rule says what routes a canonical host name that the table has, for explanations. nil leaves it out.
 	Rule func(host string) Rule
 
-	Log     *slog.Logger // nil discards
-	Metrics *Metrics     // nil counts into the void
+	Tracer  *trace.Tracer // nil traces nothing
+	Log     *slog.Logger  // nil discards
+	Metrics *Metrics      // nil counts into the void
 }
 
 func fill[T comparable](field *T, value T) {

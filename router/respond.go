@@ -15,6 +15,7 @@ const smallBody = 16 << 10
 func (c *conn) respondHosted(r *refusal) {
 	m := c.r.opt.Metrics
 	m.errors[r.code].Inc()
+	c.req.Trace.FailAs(r.code, r.status >= 500)
 	if r.closes {
 		c.keep = false
 	}

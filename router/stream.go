@@ -132,7 +132,8 @@ func (c *conn) respondAsset(a *table.Asset) *refusal {
 	if !c.isHead() {
 		var err error
 		if file, err = a.Open(); err != nil {
-			c.r.opt.Log.Error("asset cannot be opened", "err", err, "version", c.version.UID)
+			c.r.opt.Log.Error("asset cannot be opened", "err", err, "version", c.version.UID,
+				"do", "check the disk of the data directory, and deploy the worker again if a file of artifacts is gone")
 			return refNotServing
 		}
 		defer func() { _ = file.Close() }() // only read from

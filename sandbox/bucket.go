@@ -65,7 +65,7 @@ func hostBucketCall(in *engine.Instance, args []engine.Value) engine.Value {
 		return badBucketCall(in)
 	}
 	call := bucketCalls[which]
-	return g.exchange(placeOfNumber(args[0]), outgoing{}, func(ctx context.Context, _ facade.Room) (delivery, error) { return inJSON(call.do(ctx, b, &a)) }, call.method.Reason)
+	return g.exchange(placeOfNumber(args[0]), g.beginBucket(call.method, args[0]), outgoing{}, func(ctx context.Context, _ facade.Room) (delivery, error) { return inJSON(call.do(ctx, b, &a)) }, call.method.Reason)
 }
 
 // bucketArgs are the arguments of every call without a body.
@@ -122,7 +122,7 @@ func hostBucketGet(in *engine.Instance, args []engine.Value) engine.Value {
 	if b == nil || !ok || json.Unmarshal(text, &q) != nil {
 		return badBucketCall(in)
 	}
-	return g.exchange(placeOfNumber(args[0]), outgoing{}, func(ctx context.Context, _ facade.Room) (delivery, error) {
+	return g.exchange(placeOfNumber(args[0]), g.beginBucket(facade.BucketGet, args[0]), outgoing{}, func(ctx context.Context, _ facade.Room) (delivery, error) {
 		o, body, found, err := b.Get(ctx, q.Key, q.ObjectQuery)
 		if err != nil || !found {
 			return inJSON(nil, err)
@@ -160,7 +160,7 @@ func hostBucketPut(in *engine.Instance, args []engine.Value) engine.Value {
 	if to.Part > 0 {
 		m = facade.BucketUploadPart
 	}
-	return g.exchange(placeOfNumber(args[0]), o, func(ctx context.Context, _ facade.Room) (delivery, error) {
+	return g.exchange(placeOfNumber(args[0]), g.beginBucket(m, args[0]), o, func(ctx context.Context, _ facade.Room) (delivery, error) {
 		stop := context.AfterFunc(ctx, func() { o.body.Close() }) // a store that waits for bytes looks at nothing else
 		defer stop()
 		defer o.body.Close()

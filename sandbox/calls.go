@@ -74,7 +74,7 @@ func (g *guest) guarded(ctx context.Context, work func(ctx context.Context) faca
 
 func (g *guest) panicked(r any) {
 	g.box.opt.Metrics.panics.Inc()
-	g.box.opt.Log.Error("panic in a host call", "err", fault.Wrap(fault.Internal, "sandbox.Start", fmt.Errorf("panic: %v", r)))
+	g.box.opt.Log.Error("panic in a host call", "err", fault.Wrap(fault.Internal, "sandbox.Start", fmt.Errorf("panic: %v", r)), "do", fault.ReportBug)
 }
 
 // endCalls cuts everything short that is done beside the guest and returns when nothing is at work. It must not hold a

@@ -31,6 +31,7 @@
 //	hosts.go       this room's host functions
 //	console.go     what workers log, bounded
 //	maps.go        source maps for the stacks in it
+//	trace.go       what invocations and host calls show of themselves in a trace
 //	metrics.go     counters
 //
 // Invariants. A guest belongs to one goroutine at a time. Under isolation "request" an invocation starts from an image

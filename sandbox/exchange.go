@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
@@ -44,13 +45,16 @@ var errSubrequests = fault.New(fault.Limited, "sandbox.exchange", "too many subr
 
 // request starts an exchange that is a subrequest. do is called beside the guest; it must return promptly when its
 // context is done, which also ends the response's stream.
-func (g *guest) request(who int, o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+func (g *guest) request(who int, span *trace.Span, o outgoing, do func(ctx context.Context) (*reply, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if g.subrequests >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.Throw(reason(g.in, errSubrequests)))
 	}
 	g.subrequests++
-	return g.exchange(who, o, func(ctx context.Context, room facade.Room) (delivery, error) {
+	return g.exchange(who, span, o, func(ctx context.Context, room facade.Room) (delivery, error) {
 		r, err := do(ctx)
+		if err == nil {
+			span.SetInt("http.response.status_code", int64(r.Status))
+		}
 		if err == nil {
 			err = room.Take(ctx, len(r.Body))
 		}
@@ -59,7 +63,8 @@ func (g *guest) request(who int, o outgoing, do func(ctx context.Context) (*repl
 }
 
 // exchange starts one, with a body that goes out and one that may come in. who is the place of what is called, see waited.
-func (g *guest) exchange(who int, o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
+// span is its step in a trace, which ends when its result is there; of a body that still comes in only the beginning is in it.
+func (g *guest) exchange(who int, span *trace.Span, o outgoing, do func(ctx context.Context, room facade.Room) (delivery, error), reason func(in *engine.Instance, err error) engine.Value) engine.Value {
 	if len(g.exchanges) >= g.box.opt.MaxSubrequests {
 		return o.refuse(g.in.ThrowRange("too many responses are open"))
 	}
@@ -82,7 +87,8 @@ func (g *guest) exchange(who int, o outgoing, do func(ctx context.Context, room 
 	g.exchanges[id] = x
 	ended, room, began := g.ended, g.room(), time.Now()
 	g.calls.atWork.Go(func() {
-		d, err := g.guardedExchange(func() (delivery, error) { return do(ctx, room) })
+		d, err := g.guardedExchange(func() (delivery, error) { return do(trace.With(ctx, span), room) })
+		span.End(err)
 		ended <- completion{id: id, room: room, drop: d.drop, who: who, took: time.Since(began), settle: func(g *guest) (engine.Value, bool) {
 			defer g.settled(x)
 			if err != nil {
@@ -193,7 +199,9 @@ func hostServiceFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.serviceFetch: wrong arguments")
 	}
 	depth := depthOf(g.from) + 1
-	return g.request(g.placeOf(b), o, func(ctx context.Context) (*reply, error) {
+	span := facade.Begin(g.trace, facade.ServiceFetch.Span(), b)
+	req.Trace, req.Header = span, span.AddTo(req.Header)
+	return g.request(g.placeOf(b), span, o, func(ctx context.Context) (*reply, error) {
 		if depth > maxDepth {
 			return nil, errTooDeep
 		}
@@ -236,7 +244,7 @@ func hostOutboundFetch(in *engine.Instance, args []engine.Value) engine.Value {
 		return in.ThrowType("host.outboundFetch: wrong arguments")
 	}
 	door := g.box.opt.Fetch
-	return g.request(g.outbound(), o, func(ctx context.Context) (*reply, error) {
+	return g.request(g.outbound(), g.beginFetch(req), o, func(ctx context.Context) (*reply, error) {
 		if door == nil {
 			return nil, errNoFetcher
 		}

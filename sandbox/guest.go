@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"edged/internal/trace"
 	"edged/sandbox/engine"
 	"edged/sandbox/engine/userwasm"
 	"edged/sandbox/event"
@@ -71,6 +72,7 @@ type call struct {
 	drops       int                 // values that were dropped
 	held        int64               // bytes of arguments of calls that are open
 	results     *semaphore.Weighted // bytes that results may take; nil until the first call
+	trace       *trace.Span         // the invocation's step in a trace; nil while nothing is traced
 	splice      *loan               // the response body, if it is somebody else's
 	spliced     *loan               // the same, also when it is over
 	stream      *stream

@@ -8,6 +8,7 @@ import (
 
 	"edged/internal/fault"
 	"edged/internal/meter"
+	"edged/internal/trace"
 	"edged/sandbox/event"
 )
 
@@ -179,11 +180,11 @@ func (m *Metrics) turns() (running, waiting int) {
 	return 0, 0
 }
 
-// served counts one invocation that has come to its head or settlement.
-func (v *Version) served(d time.Duration, err error) {
-	took, w := d.Seconds(), v.counts
-	v.box.opt.Metrics.duration.Observe(took)
-	w.wall.Add(took)
+// served counts one invocation that has come to its head or settlement, whose cause may be traced.
+func (v *Version) served(took time.Duration, cause *trace.Span, err error) {
+	w := v.counts
+	trace.Observe(v.box.opt.Metrics.duration, took, cause)
+	w.wall.Add(took.Seconds())
 	switch {
 	case err == nil:
 		w.ok.Inc()

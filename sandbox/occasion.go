@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
 )
@@ -25,7 +26,7 @@ func (v *Version) Scheduled(ctx context.Context, e event.Scheduled) (reached boo
 	}
 	what := v.announced(time.Now(), event.KindScheduled)
 	what.Event = e.Cron
-	return v.occasion(ctx, what, func(g *guest) (engine.Value, error) {
+	return v.occasion(ctx, what, e.Trace, func(g *guest) (engine.Value, error) {
 		vars, bound := g.env()
 		cron := g.in.NewString([]byte(e.Cron))
 		return g.handler(entryScheduled, cron, engine.Float(float64(e.ScheduledTime)), vars, bound)
@@ -40,7 +41,7 @@ func (v *Version) Queue(ctx context.Context, b *event.Batch) (reached bool, err 
 	}
 	what := v.announced(time.Now(), event.KindQueue)
 	what.Event, what.Batch = b.Queue, len(b.Messages)
-	return v.occasion(ctx, what, func(g *guest) (engine.Value, error) {
+	return v.occasion(ctx, what, b.Trace, func(g *guest) (engine.Value, error) {
 		g.batch = b
 		return g.deliver(b)
 	})
@@ -70,13 +71,15 @@ func (g *guest) handler(entry int, args ...engine.Value) (engine.Value, error) {
 }
 
 // occasion runs an invocation that has no client and no response.
-func (v *Version) occasion(ctx context.Context, what event.Invocation, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
+func (v *Version) occasion(ctx context.Context, what event.Invocation, cause *trace.Span, call func(g *guest) (engine.Value, error)) (reached bool, err error) {
 	start, limit := what.Start, v.box.opt.MaxWallEvents
 	watcher := v.watched()
 	deadline := start.Add(limit)
+	steps := v.beginSteps(cause)
 	g, err := v.acquire(ctx, start, limit)
+	steps.acquired(g, err)
 	if err != nil {
-		v.served(time.Since(start), err)
+		v.served(time.Since(start), cause, err)
 		if watcher != nil && !errors.Is(err, errRetired) {
 			refused(watcher, what, err)
 		}
@@ -89,7 +92,8 @@ func (v *Version) occasion(ctx context.Context, what event.Invocation, call func
 	more, err := g.attend(ctx, deadline, call)
 	now := time.Now()
 	g.headed(now, err)
-	v.served(now.Sub(start), err)
+	v.served(now.Sub(start), cause, err)
+	g.trace.Fail(err)
 	g.batch = nil
 	if more {
 		go g.tail(nil) // the version waits for it, as after Serve

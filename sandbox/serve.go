@@ -30,14 +30,16 @@ var (
 func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
 	start, limit := time.Now(), v.box.opt.MaxWall
 	if !v.serves {
-		v.served(0, errNoFetch)
+		v.served(0, req.Trace, errNoFetch)
 		return errNoFetch
 	}
 	watcher := v.watched()
 	deadline := start.Add(limit)
+	steps := v.beginSteps(req.Trace)
 	g, err := v.acquire(ctx, start, limit)
+	steps.acquired(g, err)
 	if err != nil {
-		v.served(time.Since(start), err)
+		v.served(time.Since(start), req.Trace, err)
 		if watcher != nil && !errors.Is(err, errRetired) { // else the caller asks another version: nothing has happened
 			refused(watcher, v.announcedRequest(ctx, start, req), err)
 		}
@@ -57,7 +59,8 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 	if err == nil {
 		g.tally.told.Status = res.Status
 	}
-	v.served(now.Sub(start), err)
+	v.served(now.Sub(start), req.Trace, err)
+	g.trace.Fail(err)
 	if res.Receipt != nil && (more || g.busy()) {
 		g.atHead(res.Receipt)
 	} else {
@@ -80,6 +83,7 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 
 // tellEnd writes to the worker's log what ended a piece of work, unless that was done where it happened.
 func (g *guest) tellEnd(what string, err error) {
+	g.trace.Fail(err)
 	if err == nil || errors.Is(err, errUncaught) || errors.Is(err, errAnswer) {
 		return
 	}
@@ -269,6 +273,7 @@ func (g *guest) finish() {
 	}
 	g.letAllGo()
 	g.sum()
+	g.endSteps()
 	g.version.learn(g.tally.cpu)
 	box, pace := g.box, g.pace
 	if g.tally.cpu >= quickCPU { // what it leaves behind may be much
@@ -292,7 +297,7 @@ func (g *guest) recoverTo(more *bool, err *error) {
 	g.box.opt.Metrics.panics.Inc()
 	*more = false
 	*err = fault.Wrap(fault.Internal, "sandbox.Serve", fmt.Errorf("panic: %v", r))
-	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID)
+	g.box.opt.Log.Error("panic while serving", "err", *err, "version", g.version.spec.UID, g.trace.Attr(), "do", fault.ReportBug)
 }
 
 // uncaught turns what the engine returned into the error of the invocation. An exception is shown to the worker's own

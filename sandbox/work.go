@@ -67,7 +67,7 @@ func (w *workState) run(box *Sandbox, do func(stop func() bool) hostapi.Outcome)
 		if r := recover(); r != nil { // as in recoverTo: a bug costs one operation
 			outcome = failedWork
 			box.opt.Metrics.panics.Inc()
-			box.opt.Log.Error("panic beside a guest", "err", fault.Wrap(fault.Internal, "sandbox.work", fmt.Errorf("panic: %v", r)))
+			box.opt.Log.Error("panic beside a guest", "err", fault.Wrap(fault.Internal, "sandbox.work", fmt.Errorf("panic: %v", r)), "do", fault.ReportBug)
 		}
 	}()
 	if stop() {

@@ -200,7 +200,7 @@ func (s *Store) large(d *database) bool {
 func (s *Store) damaged(d *database, err error) {
 	if errors.Is(err, engine.ErrDamaged) {
 		s.opt.Metrics.damaged.Inc()
-		s.opt.Log.Error("a database file is damaged; restore it from a backup", "database", d.uid, "err", err)
+		s.opt.Log.Error("a database file is damaged", "database", d.uid, "err", err, "do", "restore it from a backup")
 	}
 }
 

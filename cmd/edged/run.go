@@ -44,6 +44,9 @@ func newRunCommand(stop *stopper) *cobra.Command {
 		if err := applyConfig(f, configPath, os.LookupEnv); err != nil {
 			return usageError{err}
 		}
+		if err := otelEnvironment(&opt.Traces); err != nil {
+			return err
+		}
 		if !f.Changed("custom-domain-zones") {
 			opt.CustomDomainZones = nil
 		}
@@ -158,6 +161,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	shareVar(f, &opt.AccessLogSample, "access-log-sample", "share of requests that get a line, like 1% or 0.01")
 	sizeVar(f, &opt.AccessLogMaxBytes, "access-log-max-bytes", 64<<20, "the file's size before it becomes FILE.1")
 	f.IntVar(&opt.AccessLogKeep, "access-log-keep", 4, "how many of FILE.1, FILE.2 and so on stay")
+	traceFlags(f, &opt.Traces)
 	f.DurationVar(&opt.DrainTimeout, "drain-timeout", 25*time.Second, "how long running requests may take after SIGTERM")
 }
 

@@ -66,7 +66,8 @@ func (s *supervisor) run() error {
 			return exitCode(code)
 		}
 		s.cleanUp(c.cmd.Process.Pid)
-		s.log.Error("the node has ended; starting it again", "pid", c.cmd.Process.Pid, "how", c.cmd.ProcessState.String(), "pause", pause)
+		s.log.Error("the node has ended; starting it again", "pid", c.cmd.Process.Pid, "how", c.cmd.ProcessState.String(), "pause", pause,
+			"do", "read what it said before; if it goes on, stop it and see docs/runbook.md, EdgedNodeRestarting")
 		select {
 		case <-time.After(pause):
 		case <-s.stop.ctx.Done():
@@ -166,7 +167,8 @@ func (s *supervisor) watch(c *child, atOnce <-chan struct{}) childEnd {
 		case <-look.C:
 			now := c.beats.Load()
 			if s.dog.look(now != seen) {
-				s.log.Error("the node is frozen; killing it", "pid", c.cmd.Process.Pid, "silent", s.frozen)
+				s.log.Error("the node is frozen; killing it", "pid", c.cmd.Process.Pid, "silent", s.frozen,
+					"do", "look for a machine that swaps or whose disk does not answer; else report it as a bug")
 				c.kill()
 				s.dog.silent = 0
 			}

@@ -106,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if bug == http.ErrAbortHandler {
 				panic(bug)
 			}
-			h.opt.Log.Error("request panicked", "err", bug, "method", r.Method)
+			h.opt.Log.Error("request panicked", "err", bug, "method", r.Method, "do", fault.ReportBug)
 			internalFailed.write(w)
 		}
 	}()
@@ -258,7 +258,7 @@ func (c *call) artifacts() *problem {
 // refused logs what nobody foresaw and renders it.
 func (c *call) refused(err error) *problem {
 	if fault.CodeOf(err) == fault.Internal {
-		c.opt.Log.Error("request failed", "err", err, "method", c.r.Method)
+		c.opt.Log.Error("request failed", "err", err, "method", c.r.Method, "do", "see the cause in err; if it is no disk and no network, report it as a bug")
 	}
 	return fromError(err)
 }

@@ -114,7 +114,7 @@ func (s *Store) serveGet(w http.ResponseWriter, r *http.Request, caller Caller, 
 
 func (s *Store) logUnforeseen(what string, err error) {
 	if c := fault.CodeOf(err); c == fault.Internal || c == fault.Unavailable {
-		s.opt.Log.Error(what, "err", err)
+		s.opt.Log.Error("a request for artifacts failed", "what", what, "err", err, "do", fault.CheckDisk)
 	}
 }
 

@@ -75,7 +75,8 @@ func NewFollower(opt FollowerOptions) (*Follower, error) {
 	f.target, err = opt.Store.Load()
 	f.mark, merr = opt.Store.Mark()
 	if err = errors.Join(err, merr); err != nil {
-		opt.Log.Error("the last plan cannot be read; serving waits for another member", "err", err)
+		opt.Log.Error("the last plan cannot be read; serving waits for another member", "err", err,
+			"do", "nothing, if another member gives a plan; else check the disk of the data directory: free space, and the kernel's log for errors")
 		f.target, f.mark = plan.New(), plan.Mark{}
 	}
 	f.received = position{epoch: f.mark.Epoch, index: f.target.Index, partial: f.mark.Partial}
@@ -128,7 +129,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			}
 		}
 		if err := f.settle(ctx); err != nil && ctx.Err() == nil {
-			f.opt.Log.Error("a plan waits for its files", "index", f.target.Index, "err", err)
+			f.opt.Log.Error("a plan waits for its files", "index", f.target.Index, "err", err, "do", "check that the members that have them can be reached")
 			most := min(retryMost, retryFirst<<min(failed+1, 10))
 			failed++
 			retry.Reset(most/2 + rand.N(most/2))
@@ -173,16 +174,16 @@ func (f *Follower) settle(ctx context.Context) error {
 			return err
 		}
 		if err := f.opt.Store.SaveMarked(d, f.target, f.mark); err != nil {
-			f.opt.Log.Error("plan was not saved", "err", err)
+			f.opt.Log.Error("plan was not saved", "err", err, "do", fault.CheckDisk)
 		}
 		if err := f.opt.Server.Publish(f.mark.Epoch, f.mark.Partial, d); err != nil {
-			f.opt.Log.Error("plan is not handed on", "err", err)
+			f.opt.Log.Error("plan is not handed on", "err", err, "do", fault.ReportBug)
 		}
 		f.opt.Use(d)
 		f.pending = nil
 		f.opt.Metrics.deltas.Inc()
 		if err := f.needs.settled(); err != nil {
-			f.opt.Log.Error("files that are no longer needed may go early", "err", err)
+			f.opt.Log.Error("files that are no longer needed may go early", "err", err, "do", fault.CheckDisk)
 		}
 		f.serve(f.target.Index, time.Time{})
 	}
@@ -195,7 +196,7 @@ func (f *Follower) settle(ctx context.Context) error {
 	if now := time.Now(); now.Sub(f.saved) >= freshEvery {
 		f.saved, f.mark.Fresh = now, f.freshness()
 		if err := f.opt.Store.SaveMarked(&plan.Delta{Index: f.target.Index}, f.target, f.mark); err != nil {
-			f.opt.Log.Error("plan was not saved", "err", err)
+			f.opt.Log.Error("plan was not saved", "err", err, "do", fault.CheckDisk)
 		}
 	}
 	return nil

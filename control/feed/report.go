@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"edged/internal/fault"
 )
 
 const (
@@ -81,7 +83,7 @@ func (r *Reporter) once(ctx context.Context) {
 	}
 	body, err := json.Marshal(now)
 	if err != nil {
-		r.log.Error("report is not encoded", "err", err)
+		r.log.Error("report is not encoded", "err", err, "do", fault.ReportBug)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTime)

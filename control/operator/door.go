@@ -161,7 +161,7 @@ func (d *Door) Serve(w http.ResponseWriter, r *http.Request, caller *Caller) {
 		return
 	}
 	if code := fault.CodeOf(err); code == fault.Internal || code == fault.Unavailable {
-		d.opt.Log.Error("operator's call failed", "err", err, "call", c.event.Action)
+		d.opt.Log.Error("operator's call failed", "err", err, "call", c.event.Action, "do", "see the cause in err; if it is no disk and no network, report it as a bug")
 	}
 	if c.begun {
 		panic(http.ErrAbortHandler) // an answer that is not whole must not look whole

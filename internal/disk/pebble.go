@@ -64,11 +64,11 @@ func (l pebbleLog) Infof(format string, args ...any) {
 }
 
 func (l pebbleLog) Errorf(format string, args ...any) {
-	l.log.Error("store", "message", fmt.Sprintf(format, args...))
+	l.log.Error("store", "message", fmt.Sprintf(format, args...), "do", "see the message; most often it is the disk: free space, and the kernel's log for errors")
 }
 
 // Fatalf is Pebble's "cannot go on": a failed commit leaves memory and disk apart, so the process must not.
 func (l pebbleLog) Fatalf(format string, args ...any) {
-	l.log.Error("store gives up", "message", fmt.Sprintf(format, args...))
+	l.log.Error("store gives up", "message", fmt.Sprintf(format, args...), "do", "the node starts again by itself; if it gives up again, restore the store from a backup")
 	panic("disk: " + fmt.Sprintf(format, args...))
 }

@@ -77,6 +77,12 @@ func Codes() []Code {
 	return out
 }
 
+// What an operator can do about a failure, as log lines say it in their attribute do.
+const (
+	ReportBug = "report it with this line: it is a bug of edged"
+	CheckDisk = "check the disk of the data directory: free space, and the kernel's log for errors"
+)
+
 // A Named is a contract's own word for an error, with the code and the wire number it stands for. It is itself an
 // error, so that hot paths can return it as it is and callers can ask errors.Is(err, name). Immutable;
 // safe for concurrent use.

@@ -30,7 +30,7 @@ var doors = map[string][]string{
 	"github.com/ncruces/go-sqlite3":      {"sqlstore/engine"},
 	"github.com/cockroachdb/pebble":      {"internal/disk", "control/raftlog", "control/artifact", "control/plan", "kv/...", "objects/...", "queue", "bench"},
 	"github.com/evanw/esbuild":           {"cmd/edged/deploy"},
-	"github.com/prometheus/":             {"internal/meter", "node", "node/...", "router", "sandbox", "control", "control/...", "cron", "kv", "objects", "sqlstore", "queue"},
+	"github.com/prometheus/":             {"internal/meter", "internal/trace", "node", "node/...", "router", "sandbox", "control", "control/...", "cron", "kv", "objects", "sqlstore", "queue"},
 	"github.com/mattn/go-sqlite3":        {},
 	"modernc.org/sqlite":                 {},
 	"edged/internal/testkit":             {},

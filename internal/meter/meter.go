@@ -10,6 +10,8 @@
 package meter
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/internal/fault"
@@ -63,9 +65,28 @@ func (f Factory) Info(name, help, label, value string) {
 
 // Histogram makes a histogram of durations in seconds.
 func (f Factory) Histogram(name, help string) prometheus.Histogram {
+	return add(f, prometheus.NewHistogram(f.seconds(name, help)))
+}
+
+func (f Factory) seconds(name, help string) prometheus.HistogramOpts {
 	o := f.opts(name, help)
-	return add(f, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Namespace: o.Namespace, Subsystem: o.Subsystem, Name: o.Name, Help: o.Help, Buckets: Seconds}))
+	return prometheus.HistogramOpts{Namespace: o.Namespace, Subsystem: o.Subsystem, Name: o.Name, Help: o.Help, Buckets: Seconds}
+}
+
+// The native form of a histogram: each bucket is at most a tenth wider than the one before, so that a quantile is within 5 %; at most 160
+// of them, the finest kept for an hour.
+const (
+	nativeFactor  = 1.1
+	nativeBuckets = 160
+	nativeKept    = time.Hour
+)
+
+// NativeHistogram makes a histogram that has the shared buckets and a native form beside them, which a scraper gets that asks for
+// protobuf. It is for the few durations whose tails are looked at: an observation costs about 100 ns more.
+func (f Factory) NativeHistogram(name, help string) prometheus.Histogram {
+	o := f.seconds(name, help)
+	o.NativeHistogramBucketFactor, o.NativeHistogramMaxBucketNumber, o.NativeHistogramMinResetDuration = nativeFactor, nativeBuckets, nativeKept
+	return add(f, prometheus.NewHistogram(o))
 }
 
 // CounterBy makes one counter per value of a closed set and returns them by value, so that no label is looked up later.

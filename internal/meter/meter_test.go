@@ -68,3 +68,18 @@ func TestFactoryWithoutRegistry(t *testing.T) {
 	f.Histogram("y_seconds", "Y.").Observe(1)
 	f.CounterBy("z_total", "Z.", "kind", "a")["a"].Inc()
 }
+
+// BenchmarkObserve is what one observation costs in either form, from all cores at once.
+func BenchmarkObserve(b *testing.B) {
+	f := For(nil, "room")
+	for name, h := range map[string]prometheus.Histogram{"form=classic": f.Histogram("x_seconds", "X."), "form=native": f.NativeHistogram("y_seconds", "Y.")} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for i := 1; pb.Next(); i++ {
+					h.Observe(float64(i%1000) * 1e-5)
+				}
+			})
+		})
+	}
+}

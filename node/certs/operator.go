@@ -83,7 +83,8 @@ func (d *Dir) Run(ctx context.Context) error {
 			return nil
 		case now := <-ticker.C:
 			if err := d.load(now); err != nil {
-				d.opt.Log.Error("the directory of certificates cannot be read; the old ones go on", "dir", d.opt.Dir, "err", err)
+				d.opt.Log.Error("the directory of certificates cannot be read; the old ones go on", "dir", d.opt.Dir, "err", err,
+					"do", "let the node's user read the directory of --tls-dir")
 			}
 		}
 	}
@@ -147,7 +148,8 @@ func (d *Dir) tell(name string, cert *tls.Certificate, err error, had bool, now 
 	if err != nil {
 		if d.bad[name] != err.Error() {
 			d.bad[name] = err.Error()
-			d.opt.Log.Error("certificate cannot be used", "file", name, "err", err, "old_one_goes_on", had)
+			d.opt.Log.Error("certificate cannot be used", "file", name, "err", err, "oldGoesOn", had,
+				"do", "put a certificate and the key that fits into the directory of --tls-dir")
 		}
 		return
 	}

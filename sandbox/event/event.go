@@ -14,6 +14,8 @@ package event
 import (
 	"io"
 	"time"
+
+	"edged/internal/trace"
 )
 
 // Request is one HTTP request as a worker sees it. Every slice belongs to whoever fills it and must stay unchanged
@@ -28,6 +30,8 @@ type Request struct {
 	Length int64 // declared length of Body, -1 if unknown; 0 without Body
 	// Arrived is when the front had the request's head; zero where no front was asked.
 	Arrived time.Time
+
+	Trace *trace.Span // whose step this request is; nil while nothing is traced. Its owner ends it, maybe before the invocation is over
 }
 
 // Body is a request body as it arrives. One goroutine reads at a time; Close may be called by another.

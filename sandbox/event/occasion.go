@@ -1,11 +1,17 @@
 package event
 
-import "context"
+import (
+	"context"
+
+	"edged/internal/trace"
+)
 
 // Scheduled is one matched minute of a cron trigger (module-worker §3.2).
 type Scheduled struct {
 	Cron          string // the expression as stored
 	ScheduledTime int64  // start of the matched minute, Unix milliseconds
+
+	Trace *trace.Span // as in Request
 }
 
 // Batch is one delivery of queue messages (module-worker §3.3). Nothing in it is changed or kept after the invocation
@@ -15,6 +21,8 @@ type Batch struct {
 	Queue    string // the queue Resource's name
 	Messages []Message
 	Settler  Settler
+
+	Trace *trace.Span // as in Request
 }
 
 // Message is one message of a delivery.

@@ -9,10 +9,10 @@ import (
 
 // The methods of the batch that a queue handler gets (queue §5).
 var (
-	batchAcknowledge    = &Method{"acknowledge", []string{"unknown_batch", "unknown_message", "already_settled", unavailable}}
-	batchRetry          = &Method{"retry", []string{"unknown_batch", "unknown_message", "already_settled", unavailable}}
-	batchAcknowledgeAll = &Method{"acknowledgeAll", []string{"unknown_batch", unavailable}}
-	batchRetryAll       = &Method{"retryAll", []string{"unknown_batch", unavailable}}
+	batchAcknowledge    = &Method{"batch", "acknowledge", []string{"unknown_batch", "unknown_message", "already_settled", unavailable}}
+	batchRetry          = &Method{"batch", "retry", []string{"unknown_batch", "unknown_message", "already_settled", unavailable}}
+	batchAcknowledgeAll = &Method{"batch", "acknowledgeAll", []string{"unknown_batch", unavailable}}
+	batchRetryAll       = &Method{"batch", "retryAll", []string{"unknown_batch", unavailable}}
 )
 
 // settle(retry, message id or null for all, delay or -1) decides at once, so that calls take effect in their order, and

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"edged/internal/fault"
+	"edged/internal/trace"
 	"edged/sandbox/binding"
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
@@ -18,6 +19,8 @@ type Caller interface {
 	Batch() *event.Batch
 	// Hold counts n bytes that were copied out of the guest for a call; false if they are too many. Start lets go of them.
 	Hold(n int) bool
+	// Trace is the invocation's step in a trace, nil while nothing is traced.
+	Trace() *trace.Span
 	// Start has work done beside the guest and returns the number of the operation, or an exception if too many are
 	// open. by is the binding whose door is called, nil for none. ctx is done when the invocation is over; room is for the result. settle is called with the guest again; what it
 	// returns is the result, or the reason if ok is false. held are the bytes that Hold counted for it.
@@ -57,8 +60,10 @@ func start(in *engine.Instance, c Caller, b *binding.Binding, m *Method, held in
 	if !c.Hold(held) {
 		return in.Throw(m.Reason(in, errHeld))
 	}
+	span := m.begin(c.Trace(), b)
 	return c.Start(b, held, func(ctx context.Context, room Room) Settle {
-		result, err := do(ctx, room)
+		result, err := do(trace.With(ctx, span), room)
+		span.End(err)
 		return func(in *engine.Instance) (engine.Value, bool) {
 			if err != nil {
 				return m.Reason(in, err), false
@@ -66,6 +71,23 @@ func start(in *engine.Instance, c Caller, b *binding.Binding, m *Method, held in
 			return result(in), true
 		}
 	})
+}
+
+// begin begins the step of a call within that of its invocation. It says which binding was called, never with what.
+func (m *Method) begin(within *trace.Span, b *binding.Binding) *trace.Span {
+	if within == nil {
+		return nil
+	}
+	return Begin(within, m.Span(), b)
+}
+
+// Begin begins the step of a host call of this name.
+func Begin(within *trace.Span, name string, b *binding.Binding) *trace.Span {
+	span := within.Child(trace.Client, name)
+	if b != nil {
+		span.Set("edged.binding", b.Name)
+	}
+	return span
 }
 
 var errHeld = fault.New(fault.Limited, "facade.start", "too many bytes are held by calls that are open")

@@ -11,11 +11,11 @@ import (
 
 // The methods of a namespace (kv §3).
 var (
-	kvGet             = &Method{"get", []string{"invalid_key", unavailable}}
-	kvGetWithMetadata = &Method{"getWithMetadata", []string{"invalid_key", unavailable}}
-	kvPut             = &Method{"put", []string{"invalid_key", "value_too_large", "metadata_too_large", unavailable}}
-	kvDelete          = &Method{"delete", []string{"invalid_key", unavailable}}
-	kvList            = &Method{"list", []string{"invalid_cursor", unavailable}}
+	kvGet             = &Method{"kv", "get", []string{"invalid_key", unavailable}}
+	kvGetWithMetadata = &Method{"kv", "getWithMetadata", []string{"invalid_key", unavailable}}
+	kvPut             = &Method{"kv", "put", []string{"invalid_key", "value_too_large", "metadata_too_large", unavailable}}
+	kvDelete          = &Method{"kv", "delete", []string{"invalid_key", unavailable}}
+	kvList            = &Method{"kv", "list", []string{"invalid_cursor", unavailable}}
 )
 
 // kvMaxValue is the largest value (kv §3): more is not even copied out of the guest.

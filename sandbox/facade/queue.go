@@ -9,8 +9,8 @@ import (
 
 // The methods of a queue's producer (queue §3).
 var (
-	queueSend      = &Method{"send", []string{"invalid_body", "message_too_large", unavailable}}
-	queueSendBatch = &Method{"sendBatch", []string{"invalid_body", "message_too_large", "batch_too_large", unavailable}}
+	queueSend      = &Method{"queue", "send", []string{"invalid_body", "message_too_large", unavailable}}
+	queueSendBatch = &Method{"queue", "sendBatch", []string{"invalid_body", "message_too_large", "batch_too_large", unavailable}}
 )
 
 // The limits of queue §3: more is not even copied out of the guest.

@@ -8,9 +8,9 @@ import (
 
 // The methods of a database (sql §2).
 var (
-	sqlExecute     = &Method{"execute", sqlErrors}
-	sqlQuery       = &Method{"query", sqlErrors}
-	sqlTransaction = &Method{"transaction", sqlErrors}
+	sqlExecute     = &Method{"sql", "execute", sqlErrors}
+	sqlQuery       = &Method{"sql", "query", sqlErrors}
+	sqlTransaction = &Method{"sql", "transaction", sqlErrors}
 
 	sqlErrors = []string{"sql_error", "numeric_out_of_range", "busy", unavailable}
 )

@@ -36,6 +36,7 @@ func TestWrongUsageExitsTwo(t *testing.T) {
 		{"fleet grants", []string{"run", "--revalidate-after", "-1m"}, []string{"--revalidate-after", "negative"}},
 		{"address for others", []string{"run", "--peer", "0.0.0.0:0"}, []string{"--peer", "the other members reach this node"}},
 		{"role", []string{"run", "--role", "edge"}, []string{"a node without --peer has both roles"}},
+		{"traces", []string{"run", "--trace-sample", "2", "--otlp-ca-file", "x"}, []string{"--trace-sample: 2 is not between 0 and 1", "--otlp-ca-file is for the collector"}},
 		{"unknown role", []string{"run", "--role", "edge,boss"}, []string{"is not control, edge, or both"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
