@@ -8,6 +8,9 @@
 //	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
 //	fleet.go      the node as a member of a fleet; join.go: how it becomes one; member.go: what it then does besides serving
+//	whereabouts.go where the other members are, when that is not what the plan says
+//	namespaces.go the KV namespaces of the plan; settings.go: flags that all members should have alike
+//	status.go     what this node says of itself to who is on its machine
 //	follow.go     the plan of others, on a member without a control room
 //	operator.go   operators' calls of the rooms, one file each (operator_workers.go: tails and explanations); archive.go: their backups as tar
 //	restore_store.go  what a room keeps, put back from a backup

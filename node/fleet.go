@@ -67,6 +67,14 @@ func (f *fleet) known() map[string]*plan.Member {
 	return out
 }
 
+// has reports whether a node is a member. It is asked at every request.
+func (f *fleet) has(id string) bool {
+	if m := f.members.Load(); m != nil {
+		return (*m)[id] != nil
+	}
+	return f.known()[id] != nil
+}
+
 // moved returns the members, but for this one, at the addresses that were told.
 func moved(members map[string]*plan.Member, told []fleetwire.Member, self string) map[string]*plan.Member {
 	out := maps.Clone(members)
@@ -180,7 +188,7 @@ func (n *Node) openPeers(f *fleet) (err error) {
 			}
 			return "", false
 		},
-		Allowed: func(member, _ string) bool { return f.known()[member] != nil },
+		Allowed: func(member, _ string) bool { return f.has(member) },
 	}
 	if n.opt.hasRole("control") {
 		opt.Join = func(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {

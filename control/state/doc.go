@@ -2,7 +2,7 @@
 //
 //	state.go     State, its indexes, and what may be asked of it
 //	record.go    Resource, Operation and the other records
-//	command.go   Command and Outcome
+//	command.go   Command and Outcome; level.go: which of them this program knows
 //	decide.go    the checks that lead to acceptance or refusal, in the order of host-api §12
 //	gates.go     the aggregate rules of one mutation, in the order of worker-aggregate §3
 //	accept.go    what an accepted mutation writes; the only place that moves generation

@@ -8,6 +8,7 @@
 //	mux.go       Handle, Caller, and the calls about membership
 //	conns.go     every open connection, and how those of a removed member are cut
 //	dial.go      Client, DialRaft: calls to a member by its ID
+//	anyone.go    ClientAt: a call to whoever answers at an address
 //	raft.go      RaftListener: raft's streams
 //	renew.go     a new leaf before the old one ends
 //
