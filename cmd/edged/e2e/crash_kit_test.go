@@ -44,19 +44,24 @@ const crashOrigin = "https://control.example.test"
 // asked is a mutation that can be sent again and again.
 type asked struct{ method, path, body, key, fence string }
 
-// send sends it; ok is false if the node died before it answered.
+// send sends it, again while the node says that its control room still starts: on a busy machine it serves before that. ok is false if the
+// node died before it answered.
 func (n *node) send(m asked) (a answer, ok bool) {
 	n.t.Helper()
 	header := []string{"Authorization", "Bearer " + n.token(), "Content-Type", "application/json", "Idempotency-Key", m.key}
 	if m.fence != "" {
 		header = append(header, "Takoform-Expected-Generation", m.fence)
 	}
-	var body io.Reader
-	if m.body != "" {
-		body = strings.NewReader(m.body)
+	for end := time.Now().Add(limit); ; <-time.After(20 * time.Millisecond) {
+		var body io.Reader
+		if m.body != "" {
+			body = strings.NewReader(m.body)
+		}
+		a, err := n.ask(n.control(), m.method, crashOrigin+root+m.path, body, header...)
+		if starts := err == nil && a.status == 503 && strings.Contains(a.body, "the control room is starting"); !starts || time.Now().After(end) {
+			return a, err == nil
+		}
 	}
-	a, err := n.ask(n.control(), m.method, crashOrigin+root+m.path, body, header...)
-	return a, err == nil
 }
 
 func (n *node) control() *http.Client {

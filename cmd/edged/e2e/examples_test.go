@@ -47,6 +47,9 @@ func TestExamples(t *testing.T) {
 			if code := n.stop(); code != 0 {
 				t.Fatalf("exit %d after SIGTERM", code)
 			}
+			if raceFlag != nil { // for the detector once is enough
+				return
+			}
 			n = start(t, dir)
 			drive(t, n, url)
 			n.kill()
