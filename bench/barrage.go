@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"sync"
@@ -114,11 +115,11 @@ func (b *barrage) fire(s *shot, due time.Time) {
 	c.Write(b.request) // the reader finds out if it fails
 }
 
-// send offers so many requests a second for a while.
-func (b *barrage) send(perSecond float64, window time.Duration) {
+// send offers so many requests a second for a while, or until ctx is done.
+func (b *barrage) send(ctx context.Context, perSecond float64, window time.Duration) {
 	began := time.Now()
 	total := int64(perSecond * window.Seconds())
-	for sent := int64(0); sent < total; time.Sleep(time.Millisecond) {
+	for sent := int64(0); sent < total && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		for ; sent < min(total, int64(time.Since(began).Seconds()*perSecond)); sent++ {
 			select {
 			case s := <-b.idle:
@@ -131,7 +132,7 @@ func (b *barrage) send(perSecond float64, window time.Duration) {
 }
 
 // saturate keeps all connections busy for a while: each sends when it was answered.
-func (b *barrage) saturate(window time.Duration) {
+func (b *barrage) saturate(ctx context.Context, window time.Duration) {
 	end := time.NewTimer(window)
 	defer end.Stop()
 	for {
@@ -139,6 +140,8 @@ func (b *barrage) saturate(window time.Duration) {
 		case s := <-b.idle:
 			b.fire(s, time.Now())
 		case <-end.C:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -36,7 +36,7 @@ func (n *nodeProcess) soak(ctx context.Context, cfg config, r *report) error {
 	if err != nil {
 		return err
 	}
-	peak, err := n.capacity(host)
+	peak, err := n.capacity(ctx, host)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (n *nodeProcess) soak(ctx context.Context, cfg config, r *report) error {
 		return err
 	}
 	defer b.close()
-	calm, _ := b.measure(peak/2, soakCalm)
+	calm, _ := b.measure(ctx, peak/2, soakCalm)
 	if len(calm) == 0 {
 		return errors.New("nothing was served at half of the capacity")
 	}
@@ -57,11 +57,14 @@ func (n *nodeProcess) soak(ctx context.Context, cfg config, r *report) error {
 	b.failed.Store(0)
 	b.unsent = 0
 	began := time.Now()
-	b.send(soakFactor*peak, cfg.soak)
+	b.send(ctx, soakFactor*peak, cfg.soak)
 	ended := time.Now()
 	b.settle(soakPatience)
 	served := b.take(began)
 	stop()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if len(served) == 0 {
 		return errors.New("nothing was served under overload")
 	}
@@ -72,7 +75,7 @@ func (n *nodeProcess) soak(ctx context.Context, cfg config, r *report) error {
 		soakFactor*peak, cfg.soak, soakConnections, len(served), goodput, b.refused.Load(), b.failed.Load(), 100*float64(b.unsent)/offered)
 	r.line("  served: p50 %.0f ms, p90 %.0f ms, p99 %.0f ms, longest %.0f ms; least in 5 s %.0f req/s", quantile(times, 0.5), quantile(times, 0.9), quantile(times, 0.99),
 		quantile(times, 1), leastRate(served, began, ended))
-	recovered, err := b.recovery(peak/2, 2*before, ended)
+	recovered, err := b.recovery(ctx, peak/2, 2*before, ended)
 	if err != nil {
 		return err
 	}
@@ -93,15 +96,15 @@ func (n *nodeProcess) soak(ctx context.Context, cfg config, r *report) error {
 }
 
 // capacity is what a closed loop gets out of the worker.
-func (n *nodeProcess) capacity(host string) (perSecond float64, err error) {
+func (n *nodeProcess) capacity(ctx context.Context, host string) (perSecond float64, err error) {
 	b, err := newBarrage(n.http, host, soakClients)
 	if err != nil {
 		return 0, err
 	}
 	defer b.close()
-	b.saturate(time.Second) // warms up
+	b.saturate(ctx, time.Second) // warms up
 	began := time.Now()
-	b.saturate(soakPeak)
+	b.saturate(ctx, soakPeak)
 	took := time.Since(began)
 	served := len(b.take(began))
 	b.settle(soakPatience)
@@ -112,17 +115,17 @@ func (n *nodeProcess) capacity(host string) (perSecond float64, err error) {
 }
 
 // measure offers a rate for a while and returns the times of what was served, in milliseconds, and when it began.
-func (b *barrage) measure(perSecond float64, window time.Duration) (times []float64, began time.Time) {
+func (b *barrage) measure(ctx context.Context, perSecond float64, window time.Duration) (times []float64, began time.Time) {
 	began = time.Now()
-	b.send(perSecond, window)
+	b.send(ctx, perSecond, window)
 	b.settle(soakPatience)
 	return millisecondsOf(b.take(began)), began
 }
 
 // recovery offers a rate that fits until its p99 is good again, and returns how long after the end that was.
-func (b *barrage) recovery(perSecond, good float64, ended time.Time) (time.Duration, error) {
-	for time.Since(ended) < soakPatience {
-		if times, began := b.measure(perSecond, soakWindow); len(times) > 0 && quantile(times, 0.99) <= good {
+func (b *barrage) recovery(ctx context.Context, perSecond, good float64, ended time.Time) (time.Duration, error) {
+	for time.Since(ended) < soakPatience && ctx.Err() == nil {
+		if times, began := b.measure(ctx, perSecond, soakWindow); len(times) > 0 && quantile(times, 0.99) <= good {
 			return began.Sub(ended), nil
 		}
 	}

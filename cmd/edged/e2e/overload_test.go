@@ -16,7 +16,7 @@ import (
 // A node that has no file descriptor left goes on: clients that wait for nothing make room, and the stores, the control listener and
 // new clients have what they need.
 func TestWithoutDescriptors(t *testing.T) {
-	n := startAt(t, "", t.TempDir())
+	n := start(t, t.TempDir(), "--supervise=false")
 	worker := n.served("hello", `export default { fetch() { return new Response("hello") } }`, object{"handlers": []string{"fetch"}})
 	host := strings.TrimPrefix(n.address("hello", worker), "http://")
 	open, err := os.ReadDir("/proc/" + strconv.Itoa(n.info.PID) + "/fd")
