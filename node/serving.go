@@ -248,7 +248,7 @@ func (s *serving) rebuild(d *plan.Delta, opened []string, route func(uid string)
 		if w == nil {
 			continue // gone
 		}
-		tw := &table.Worker{UID: uid, Deployment: w.Deployment, Generation: w.Generation}
+		tw := &table.Worker{UID: uid, Deployment: w.Deployment}
 		for _, share := range w.Weights {
 			version, ok := route(share.Version)
 			if !ok {
