@@ -29,8 +29,11 @@ func (c *Control) findTarget(uid string) (operator.Target, bool) {
 	if r == nil {
 		return operator.Target{}, false
 	}
-	return operator.Target{UID: r.UID, Tenant: r.Tenant, Space: r.Space, Name: r.Name, Form: r.Form}, true
+	return operator.Target{UID: r.UID, Tenant: r.Tenant, Space: r.Space, Name: r.Name, Form: r.Form, Generation: r.ObservedGeneration}, true
 }
+
+// Find returns a live Resource by UID, of any tenant, as this node has it now.
+func (c *Control) Find(uid string) (operator.Target, bool) { return c.findTarget(uid) }
 
 func (c *Control) serveRotation(call *operator.Call) error {
 	n, err := c.RotateKey(call.Context())

@@ -234,7 +234,7 @@ func (n *Node) openRouter() (err error) {
 		DrainTimeout:        n.opt.DrainTimeout,
 		Access:              n.toAccessLog(),
 		Watch:               n.tails.Watch,
-		Rule:                func(host string) router.Rule { return n.versions.rule(host) },
+		Rule:                n.rule,
 		Tracer:              n.tracer,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),

@@ -139,12 +139,23 @@ func (n *Node) explain(c *operator.Call) error {
 		out.Rule = &ruleJSON{e.Rule.Kind, e.Rule.Resource}
 	}
 	if e.Deployment != "" {
-		out.Deployment = &deploymentJSON{e.Deployment, e.Generation}
+		out.Deployment = &deploymentJSON{e.Deployment, e.Rule.Generation}
 	}
 	for _, one := range e.Choices {
 		out.Choices = append(out.Choices, choiceJSON(one))
 	}
 	return c.JSON(out)
+}
+
+// rule says what routes a host name, and the generation of a deployment where this node has the control room.
+func (n *Node) rule(host, deployment string) router.Rule {
+	r := n.versions.rule(host)
+	if n.control != nil && deployment != "" {
+		if d, ok := n.control.Find(deployment); ok {
+			r.Generation = d.Generation
+		}
+	}
+	return r
 }
 
 // rule says what routes a host name in the plan that is in use.

@@ -254,7 +254,7 @@ func (s *serving) rebuild(d *plan.Delta, opened []string, route func(uid string)
 		if w == nil {
 			continue // gone
 		}
-		tw := &table.Worker{UID: uid, Deployment: w.Deployment, Generation: w.Generation}
+		tw := &table.Worker{UID: uid, Deployment: w.Deployment}
 		if old := s.workers[uid]; old != nil {
 			tw.Party = old.Party
 		} else {

@@ -19,6 +19,8 @@ const (
 type Rule struct {
 	Kind     string // a word, like endpoint or domain
 	Resource string // UID of what claims the name
+	// Generation is the one of the deployment that was settled last; 0 where the node cannot tell.
+	Generation uint64
 }
 
 // Explanation says how this node would answer a request now, and what each choice depends on. Nothing is run for it.
@@ -28,7 +30,6 @@ type Explanation struct {
 	Rule       Rule
 	Worker     string // UID
 	Deployment string // UID of the active one, "" if there is none: the answer is not_serving then
-	Generation uint64 // of the deployment
 	Choices    []Choice
 	Admission  Admission
 }
@@ -71,9 +72,9 @@ func (r *Router) Explain(method, host, path []byte) Explanation {
 	if worker == nil {
 		return e
 	}
-	e.Known, e.Worker, e.Deployment, e.Generation = true, worker.UID, worker.Deployment, worker.Generation
+	e.Known, e.Worker, e.Deployment = true, worker.UID, worker.Deployment
 	if r.opt.Rule != nil {
-		e.Rule = r.opt.Rule(e.Host)
+		e.Rule = r.opt.Rule(e.Host, worker.Deployment)
 	}
 	from := 0
 	for _, v := range worker.Versions {
@@ -149,13 +150,16 @@ func (c *conn) appendExplanation(dst []byte, answer string) []byte {
 	if w == nil {
 		return append(dst, ", answer=hosted\r\n"...)
 	}
+	var rule Rule
 	if c.r.opt.Rule != nil {
-		rule := c.r.opt.Rule(string(host))
+		rule = c.r.opt.Rule(string(host), w.Deployment)
 		dst = appendMember(append(append(dst, ", rule="...), rule.Kind...), "resource", rule.Resource)
 	}
 	dst = appendMember(dst, "worker", w.UID)
 	dst = appendMember(dst, "deployment", w.Deployment)
-	dst = appendCount(dst, "generation", int64(w.Generation))
+	if rule.Generation > 0 {
+		dst = appendCount(dst, "generation", int64(rule.Generation))
+	}
 	if c.version != nil {
 		from, to := w.Bucket(c.why.draw)
 		dst = appendCount(append(dst, ", chosen=weight"...), "draw", int64(c.why.draw))

@@ -55,8 +55,9 @@ type Options struct {
 	// Watch is asked, for a request that a worker's code was not called for, who is told of its end: as sandbox.Options.Watch. nil tells
 	// nobody.
 	Watch func(worker string) func(*event.Invocation)
-	// Rule says what routes a canonical host name that the table has, for explanations. nil leaves it out.
-	Rule func(host string) Rule
+	// Rule says what routes a canonical host name that the table has, and of which generation its worker's deployment is, for
+	// explanations. nil leaves it out.
+	Rule func(host, deployment string) Rule
 
 	Tracer  *trace.Tracer // nil traces nothing
 	Log     *slog.Logger  // nil discards

@@ -46,7 +46,7 @@ func TestReceiptAndExplanation(t *testing.T) {
 	v.Assets = table.Assets{"logo.svg": {MediaType: "image/svg+xml", Open: nil}}
 	const receipt = `sandbox=warm, admission-us=0, queue-us=1, wall-us=3000, cpu-us=2000, memory=4096, in=0, out=5, subrequests=2, ` +
 		`waits=("CACHE";calls=2;us=1000 "A\"B";calls=1;us=0), left-cpu-us=1000000, left-wall-us=2000000, left-memory=1048576, left-subrequests=8, final`
-	f := start(t, Options{Rule: func(host string) Rule { return Rule{"endpoint", "r-" + host} }}, v)
+	f := start(t, Options{Rule: func(host, _ string) Rule { return Rule{"endpoint", "r-" + host, 3} }}, v)
 	if code, explain, got := f.ask(t, "/", ""); code != 200 || explain != "" || got != receipt {
 		t.Errorf("%d, %q, receipt\n%s, want\n%s", code, explain, got, receipt)
 	}
@@ -54,7 +54,7 @@ func TestReceiptAndExplanation(t *testing.T) {
 	if code != 200 || got != receipt {
 		t.Errorf("%d, receipt %s", code, got)
 	}
-	for _, want := range []string{`host="a.test", rule=endpoint, resource="r-a.test", worker="w1"`, `chosen=weight, draw=`, `from=0, to=10000, version="v1"`,
+	for _, want := range []string{`host="a.test", rule=endpoint, resource="r-a.test", worker="w1", generation=3`, `chosen=weight, draw=`, `from=0, to=10000, version="v1"`,
 		`answer=code, sandbox=warm`, `admission=admitted`} {
 		if !strings.Contains(explain, want) {
 			t.Errorf("no %s in %s", want, explain)
@@ -83,12 +83,12 @@ func TestExplain(t *testing.T) {
 	site := &table.Version{UID: "site", Assets: table.Assets{"index.html": asset}, SPA: true}
 	first := &table.Version{UID: "first", HasFetch: true, RunWorkerFirst: true, Handler: handlerFunc(hello), Assets: table.Assets{"a/b": asset}}
 	broken := &table.Version{UID: "broken", HasFetch: true}
-	r, err := New(Options{MaxInflight: 1, MaxQueue: 1})
+	r, err := New(Options{MaxInflight: 1, MaxQueue: 1, Rule: func(_, deployment string) Rule { return Rule{Generation: uint64(7 * len(deployment))} }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tab, err := table.Build(map[string]*table.Worker{
-		"a.test": {UID: "w", Deployment: "d", Generation: 7, Versions: []table.Weighted{{Version: site, Weight: 500}, {Version: first, Weight: 1500}, {Version: broken, Weight: 8000}}},
+		"a.test": {UID: "w", Deployment: "d", Versions: []table.Weighted{{Version: site, Weight: 500}, {Version: first, Weight: 1500}, {Version: broken, Weight: 8000}}},
 		"b.test": {UID: "x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestExplain(t *testing.T) {
 		{"GET", strings.Repeat("x", 300), "/", " false   0 at_once []"},
 	} {
 		e := r.Explain([]byte(c.method), []byte(c.host), []byte(c.path))
-		if got := fmt.Sprint(e.Host, " ", e.Known, " ", e.Worker, " ", e.Deployment, " ", e.Generation, " ", e.Admission.Verdict, " ", e.Choices); got != c.want {
+		if got := fmt.Sprint(e.Host, " ", e.Known, " ", e.Worker, " ", e.Deployment, " ", e.Rule.Generation, " ", e.Admission.Verdict, " ", e.Choices); got != c.want {
 			t.Errorf("%s %s%s\n%s, want\n%s", c.method, c.host, c.path, got, c.want)
 		}
 	}

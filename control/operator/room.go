@@ -58,6 +58,7 @@ func (c *Caller) MayIn(tenant, space string) bool {
 // Target is the live Resource that {uid} names.
 type Target struct {
 	UID, Tenant, Space, Name, Form string
+	Generation                     uint64 // that was settled last
 }
 
 // Event is one change that was tried, for the audit.

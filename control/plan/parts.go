@@ -37,7 +37,7 @@ func (l look) worker(uid string) *Worker {
 		if dep == nil || len(dep.Active) == 0 {
 			continue
 		}
-		w.Deployment, w.Generation = dep.UID, dep.ObservedGeneration
+		w.Deployment = dep.UID
 		for _, share := range dep.Active {
 			w.Weights = append(w.Weights, Weight(share))
 		}

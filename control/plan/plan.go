@@ -42,7 +42,6 @@ type Worker struct {
 	Space      string   `json:"space"`
 	Name       string   `json:"name"`
 	Deployment string   `json:"deployment,omitempty"` // UID of the active deployment, "" if there is none
-	Generation uint64   `json:"generation,omitempty"` // of that deployment, as it was last settled
 	Weights    []Weight `json:"weights,omitempty"`    // basis points, sum 10000 with a deployment, empty without
 }
 

@@ -39,7 +39,6 @@ type Weighted struct {
 type Worker struct {
 	UID        string
 	Deployment string     // UID of the active deployment, "" if there is none
-	Generation uint64     // of that deployment
 	Versions   []Weighted // empty: no active deployment
 	Party      *Party     // what it holds of the admission; nil: With gives it one of its own
 }
