@@ -145,7 +145,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	if _, err := New(Options{Ratio: 2, MaxSpans: -1}); err == nil || !strings.Contains(err.Error(), "Ratio") || !strings.Contains(err.Error(), "negative") || !strings.Contains(err.Error(), "Endpoint") {
+	if _, err := New(Options{Ratio: 2, MaxSpans: -1}); err == nil || !strings.Contains(err.Error(), "Ratio") || !strings.Contains(err.Error(), "negative") || !strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("not all faults: %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func New(opt Options) (*Tracer, error) {
 	}
 	var faults []error
 	if opt.Endpoint == "" {
-		faults = append(faults, errors.New("Endpoint is missing"))
+		faults = append(faults, errors.New("the endpoint is missing"))
 	}
 	if !(opt.Ratio >= 0 && opt.Ratio <= 1) { // NaN too
 		faults = append(faults, fmt.Errorf("a Ratio of %v is not between 0 and 1", opt.Ratio))
