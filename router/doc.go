@@ -17,6 +17,9 @@
 //	refusal.go   the table of host-made errors
 //	gate.go      gate: bounded and fair admission
 //	watch_*.go   watcher: sees clients leave
+//	handover.go  connections that go on in the process after this one; adopt.go: those that come from the one before
+//	relay.go     what stays of the former: TLS
+//	holding.go   what still holds the router up
 //	metrics.go   Metrics
 //
 // Invariants:

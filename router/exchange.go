@@ -193,7 +193,7 @@ func (c *conn) settle() {
 		// could not follow, and both sides would wait.
 		c.body.sendContinue()
 	}
-	c.keep = c.keep && !c.r.draining.Load() && !c.fin.Load() && (c.body == nil || c.body.settles())
+	c.keep = c.keep && !c.goesAway() && !c.fin.Load() && (c.body == nil || c.body.settles())
 	c.wmu.Lock()
 	c.responding = true
 	c.wmu.Unlock()

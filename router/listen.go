@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"edged/router/proxyproto"
@@ -15,7 +14,7 @@ import (
 
 // accept takes connections until the listener is closed. stop ends waiting between failures; base is what connections
 // live on.
-func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool, serving *sync.WaitGroup) error {
+func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool) error {
 	const maxPause = time.Second
 	pause := time.Duration(0)
 	for {
@@ -23,7 +22,7 @@ func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool,
 		switch {
 		case err == nil:
 			pause = 0
-			serving.Go(func() { r.serve(base, nc, secure) })
+			r.serving.Go(func() { r.serve(base, nc, secure) }) // before close, which waits for this loop
 			continue
 		case r.draining.Load() || stop.Err() != nil:
 			return nil
@@ -45,11 +44,16 @@ func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool,
 
 // serve owns one accepted connection to its end.
 func (r *Router) serve(base context.Context, nc net.Conn, secure bool) {
-	c := newConn(r, nc)
+	r.own(base, newConn(r, nc), func(c *conn) bool { return c.open(secure) })
+}
+
+// own serves a connection to its end, or to where the process after this one goes on with it. open does what comes before
+// its first request here.
+func (r *Router) own(base context.Context, c *conn, open func(*conn) bool) {
 	m := r.opt.Metrics
 	if !r.enlist(c) {
 		m.connsOver.Inc()
-		_ = nc.Close()
+		_ = c.nc.Close()
 		return
 	}
 	defer r.delist(c)
@@ -58,27 +62,38 @@ func (r *Router) serve(base context.Context, nc net.Conn, secure bool) {
 	defer m.conns.Dec()
 	c.ctx, c.cancel = context.WithCancelCause(base)
 	defer c.end()
-	if !c.open(secure) {
-		m.connsOver.Inc()
+	if !open(c) {
+		if c.leaving {
+			c.give()
+		} else {
+			m.connsOver.Inc()
+		}
 		return
 	}
 	defer r.watch.add(c)()
 	c.loop()
+	if c.leaving {
+		c.give()
+	}
 }
 
 // open does what comes before the first request: PROXY header, TLS handshake, whom to trust.
 func (c *conn) open(secure bool) bool {
+	c.fresh, c.secure = true, secure
 	c.peer = peerOf(c.nc)
 	if c.trusted = within(c.r.opt.TrustedProxies, c.peer); c.trusted && !c.readProxyHeader() {
 		return false
 	}
-	// Who speaks behind a PROXY header is the client: its own fields are not the proxy's.
+	c.judgePeer()
+	return !secure || c.handshake()
+}
+
+// judgePeer decides whom to trust, once it is known who speaks. Who speaks behind a PROXY header is the client: its own
+// fields are not the proxy's.
+func (c *conn) judgePeer() {
+	c.fresh = false
 	c.trusted = within(c.r.opt.TrustedProxies, c.peer)
 	c.diagnosed = !c.trusted && within(c.r.opt.Diagnostics, c.peer)
-	if secure {
-		return c.handshake()
-	}
-	return true
 }
 
 func peerOf(nc net.Conn) netip.Addr {
@@ -114,6 +129,9 @@ func (c *conn) readProxyHeader() bool {
 		} else {
 			c.enter(opening)
 			c.readUntil(time.Now(), c.r.opt.HeadTimeout)
+			if c.mustLeave() {
+				return false
+			}
 		}
 		if !c.fill(proxyproto.MaxHeader) {
 			return false
@@ -122,7 +140,11 @@ func (c *conn) readProxyHeader() bool {
 }
 
 func (c *conn) handshake() bool {
-	c.secure = true
+	if !c.r.setApart(c) { // this process would only relay it
+		c.leaving = true
+		return false
+	}
+	c.enter(shaking)
 	inner := c.nc
 	if c.filled > c.pos { // read past the PROXY header
 		inner = &prefixed{Conn: inner, rest: append([]byte(nil), c.in[c.pos:c.filled]...)}
@@ -140,9 +162,10 @@ func (c *conn) handshake() bool {
 		return false
 	}
 	c.dmu.Lock()
-	c.readBy = time.Time{}
+	c.readBy, c.phase = time.Time{}, opening
 	c.dmu.Unlock()
 	c.sni = []byte(t.ConnectionState().ServerName)
+	c.r.endApart(c)
 	return true
 }
 

@@ -11,6 +11,9 @@ type Metrics struct {
 	conns       prometheus.Gauge
 	connsTotal  prometheus.Counter
 	connsOver   prometheus.Counter
+	handed      prometheus.Counter
+	adopted     prometheus.Counter
+	relayed     prometheus.Gauge
 	classes     [6]prometheus.Counter // responses by first digit of their status
 	errors      map[string]prometheus.Counter
 	seconds     prometheus.Histogram
@@ -31,6 +34,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		conns:       f.Gauge("connections", "Open public connections."),
 		connsTotal:  f.Counter("connections_total", "Public connections accepted."),
 		connsOver:   f.Counter("connections_refused_total", "Connections closed at once, over the limit or before a valid handshake."),
+		handed:      f.Counter("connections_handed_total", "Public connections given to the process after this one."),
+		adopted:     f.Counter("connections_adopted_total", "Public connections taken over from the process before this one."),
+		relayed:     f.Gauge("connections_relayed", "Connections over TLS that this process, which was followed by another, still relays to it."),
 		seconds:     f.Histogram("request_duration_seconds", "From a complete request head to the end of its response."),
 		inflight:    f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
 		waiting:     f.Gauge("invocations_waiting", "Invocations waiting for admission."),

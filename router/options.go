@@ -39,6 +39,7 @@ type Options struct {
 	BodyTimeout  time.Duration // between two pieces of a request body that is waited for; 0 means 60 s
 	WriteTimeout time.Duration // for each piece (at most 64 KiB) of a response; 0 means 30 s
 	DrainTimeout time.Duration // for running requests after Run's context is done; 0 means 25 s
+	SettleTime   time.Duration // the same in a hand-over, while clients already wait for the next process; 0 means 500 ms
 
 	Log     *slog.Logger // nil discards
 	Metrics *Metrics     // nil counts into the void
@@ -66,6 +67,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.BodyTimeout, 60*time.Second)
 	fill(&o.WriteTimeout, 30*time.Second)
 	fill(&o.DrainTimeout, 25*time.Second)
+	fill(&o.SettleTime, 500*time.Millisecond)
 	if o.Diagnostics == nil {
 		o.Diagnostics = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
@@ -89,6 +91,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
 		{"IdleTimeout", int64(o.IdleTimeout)}, {"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTimeout", int64(o.DrainTimeout)},
+		{"SettleTime", int64(o.SettleTime)},
 	} {
 		if n.value < 0 {
 			faults = append(faults, fmt.Errorf("%s is negative", n.name))
