@@ -21,7 +21,7 @@ func bind(opt Options) (map[string]net.Listener, error) {
 		if l.addr == "" {
 			continue
 		}
-		ln, err := net.Listen("tcp", l.addr)
+		ln, err := opt.listen(l)
 		if err != nil {
 			errs = append(errs, bindFault(l, err))
 			continue

@@ -55,12 +55,12 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	if f == nil {
 		return
 	}
-	parts.Push(life.Part{Name: "peer listener", Run: func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) }})
+	parts.Push(life.Part{Name: "peer listener", Run: n.doors.early(func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) })})
 	parts.Push(life.Part{Name: "cut-off gate", Run: f.gate.Run})
 	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
 	if n.control != nil {
 		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
-		parts.Push(life.Part{Name: "leadership", Run: n.handOver})
+		parts.Push(life.Part{Name: "leadership", Run: n.doors.early(n.handOver)})
 	}
 }
 

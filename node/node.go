@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,6 +62,11 @@ type Node struct {
 	consumers consumers
 	id        string
 
+	way     chan Way // capacity 1: how to give way to the process after this one
+	handing atomic.Bool
+	events  stage // ended first in a hand-over: what begins work by itself
+	doors   stage // ended second: what this node is told to do
+
 	stopLoading context.CancelFunc
 	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
 	planned     chan struct{} // closed when the control room's first plan is in use
@@ -73,9 +80,15 @@ func New(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
-	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
+	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{}),
+		way: make(chan Way, 1), events: newStage(), doors: newStage()}
 	n.feeds = feed.NewMetrics(n.registry)
-	for _, step := range []func() error{n.openData, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
+	steps := []func() error{n.openData, n.openListeners, n.openOutbound, n.openSandbox}
+	if opt.Await != nil { // another process has the directory: what needs none of it is made ready first
+		steps = []func() error{n.openListeners, n.openOutbound, n.openSandbox, opt.Await, n.openData}
+	}
+	steps = append(steps, n.openCertificates, n.openFleet, n.openStores, n.openRouter, n.openCron, n.openPlan)
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -128,11 +141,19 @@ func (n *Node) openListeners() (err error) {
 	}
 	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
 		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+	n.closeUnused()
+	if n.opt.Bound != nil {
+		n.opt.Bound(n.listening())
+	}
+	return nil
+}
+
+func (n *Node) openCertificates() error {
 	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
 	if err != nil {
 		return err
 	}
-	if n.hosts, err = authority.Hosts(controlHosts(controlAddr, n.opt.ControlOrigin)...); err != nil {
+	if n.hosts, err = authority.Hosts(controlHosts(n.info.Control, n.opt.ControlOrigin)...); err != nil {
 		return err
 	}
 	if n.opt.TLSDir != "" {
@@ -209,6 +230,7 @@ func (n *Node) openRouter() (err error) {
 		MaxInflight:         n.opt.MaxInflight,
 		MaxQueue:            n.opt.MaxQueue,
 		DrainTimeout:        n.opt.DrainTimeout,
+		SettleTime:          settleTime,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
 	})
@@ -278,6 +300,11 @@ func (n *Node) closeOpened() error {
 // Run serves until ctx is done, then drains and stops everything, last the admin listener. It returns nil after an
 // orderly stop.
 func (n *Node) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var giving sync.WaitGroup
+	defer giving.Wait()
+	defer stop()
+	giving.Go(func() { n.giveWay(ctx, stop) })
 	var parts life.Stack
 	parts.Push(life.Part{Name: "data directory", Close: n.lock.Release})
 	if ln := n.bound["admin"]; ln != nil {
@@ -300,8 +327,8 @@ func (n *Node) Run(ctx context.Context) error {
 		n.versions.drain(rest)
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
-	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
-	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
+	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.events.early(n.stores.queue.Run), Close: n.stores.queue.Close})
+	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.events.early(n.runCron)})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
 		door = n.control.Handler()
@@ -310,11 +337,11 @@ func (n *Node) Run(ctx context.Context) error {
 		n.followerParts(&parts)
 	}
 	n.fleetParts(&parts)
-	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
+	parts.Push(life.Part{Name: "control listener", Run: n.doors.early(func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
 		return webServer(ctx, n.bound["control"], door, conf, n.log)
-	}})
-	parts.Push(life.Part{Name: "router", Run: n.router.Run, Stop: n.opt.DrainTimeout + 5*time.Second})
+	})})
+	parts.Push(life.Part{Name: "router", Run: n.runRouter, Stop: n.opt.DrainTimeout + 5*time.Second})
 	parts.Push(life.Part{Name: "announcement", Run: n.announce})
 	return parts.Run(ctx)
 }
@@ -368,8 +395,12 @@ func (n *Node) announce(ctx context.Context) error {
 		}
 	}
 	<-ctx.Done()
-	n.drainBy = time.Now().Add(n.opt.DrainTimeout)
-	n.ready.set("node", "draining")
+	if n.handing.Load() {
+		n.drainBy = time.Now().Add(settleTime) // traffic may go on coming: it waits for the next process
+	} else {
+		n.drainBy = time.Now().Add(n.opt.DrainTimeout)
+		n.ready.set("node", "draining")
+	}
 	if err := os.Remove(runPath(n.opt.DataDir)); err != nil {
 		return fault.Wrap(fault.Unavailable, "node.run.json", err)
 	}

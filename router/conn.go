@@ -92,8 +92,9 @@ type conn struct {
 	req     event.Request
 	res     event.Response
 	version *table.Version
-	keep    bool // the connection may serve another request
-	broken  bool // nothing can be written any more
+	chosen  atomic.Pointer[table.Version] // the last one, for Holding; any goroutine
+	keep    bool                          // the connection may serve another request
+	broken  bool                          // nothing can be written any more
 }
 
 func newConn(r *Router, nc net.Conn) *conn {

@@ -42,7 +42,10 @@ func (c *conn) exchange() (again bool) {
 // begin makes the connection ready for a response and the request ready for a handler.
 func (c *conn) begin() {
 	c.version = nil
-	c.keep, c.responding = c.head.KeepAlive, false
+	c.keep = c.head.KeepAlive
+	c.wmu.Lock() // nobody else wants it but Holding
+	c.responding = false
+	c.wmu.Unlock()
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields}
 	c.res.Reset()
 	if c.head.Length != 0 {
@@ -107,6 +110,9 @@ func (c *conn) routeIn(t *table.Table) *refusal {
 		return refNotServing
 	}
 	c.version = v
+	if c.chosen.Load() != v { // a write would cost more, and the version is seldom another
+		c.chosen.Store(v)
+	}
 	if !v.RunWorkerFirst {
 		if a := c.asset(); a != nil {
 			return c.respondAsset(a)

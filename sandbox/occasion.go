@@ -77,6 +77,7 @@ func (v *Version) occasion(ctx context.Context, call func(g *guest) (engine.Valu
 	more, err := g.attend(ctx, deadline, call)
 	g.batch = nil
 	if more {
+		v.outlives(g)
 		go g.tail(nil) // the version waits for it, as after Serve
 		return true, err
 	}
