@@ -15,8 +15,12 @@ import (
 // of the second that they may wait at most.
 const settleTime = 500 * time.Millisecond
 
-// calmAge is what may be at work when the listeners are closed: work younger than this is expected to end within settleTime.
-const calmAge = settleTime / 2
+// What may be at work when the listeners are closed: a request that is this young is expected to end within settleTime, unless it answers for
+// longer than an answer takes, and a stream or a task of waitUntil only while it cannot be told from the end of an ordinary request.
+const (
+	calmAge  = settleTime / 2
+	calmTail = 50 * time.Millisecond
+)
 
 // Succession is what a node has to do with the process before it and the one after it, on the same data directory. Every field may be empty.
 type Succession struct {
@@ -116,9 +120,10 @@ func (n *Node) giveWay(ctx context.Context, stop context.CancelFunc) {
 
 // awaitCalm returns at a moment at which nothing is at work that would have to be cut soon, or when ctx is done.
 func (n *Node) awaitCalm(ctx context.Context) {
+	asked := time.Now()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	for !n.calm(time.Now()) {
+	for !n.calm(asked, time.Now()) {
 		select {
 		case <-ctx.Done():
 			n.log.Warn("what is still at work is cut for the process that follows")
@@ -128,13 +133,14 @@ func (n *Node) awaitCalm(ctx context.Context) {
 	}
 }
 
-func (n *Node) calm(now time.Time) bool {
+// calm reports whether nothing is at work that was when the hand-over was asked for, and nothing else that would have to be cut.
+func (n *Node) calm(asked, now time.Time) bool {
 	h := n.router.Holding(now, 1)
-	if len(h.Oldest) > 0 && h.Oldest[0].Age > calmAge {
+	if len(h.Oldest) > 0 && (h.Oldest[0].Since.Before(asked) || h.Oldest[0].Age > calmAge) || h.LongestAnswer > calmTail {
 		return false
 	}
 	for _, v := range n.box.Holding() {
-		if v.Tails > 0 && now.Sub(v.OldestTail) > calmAge {
+		if v.Tails > 0 && (v.OldestTail.Before(asked) || now.Sub(v.OldestTail) > calmTail) {
 			return false
 		}
 	}

@@ -7,13 +7,15 @@ import (
 
 // Holding is what a drain of the router would wait for, as of one moment.
 type Holding struct {
-	Idle      int       // connections between two requests, or before the first
-	Opening   int       // connections with half a head, or in a TLS handshake
-	Relayed   int       // connections over TLS that a process which was followed by another still carries
-	Working   int       // requests at work, those that wait for admission too
-	Waiting   int       // of these, the ones that wait for admission
-	Streaming int       // of these, the ones whose answer has begun
-	Oldest    []Request // some of those at work, the oldest first
+	Idle      int // connections between two requests, or before the first
+	Opening   int // connections with half a head, or in a TLS handshake
+	Relayed   int // connections over TLS that a process which was followed by another still carries
+	Working   int // requests at work, those that wait for admission too
+	Waiting   int // of these, the ones that wait for admission
+	Streaming int // of these, the ones whose answer has begun
+	// LongestAnswer is the age of the oldest request that is answered.
+	LongestAnswer time.Duration
+	Oldest        []Request // some of those at work, the oldest first
 }
 
 // Request is one request at work.
@@ -48,6 +50,7 @@ func (r *Router) Holding(now time.Time, most int) Holding {
 			}
 			if q.Answering {
 				out.Streaming++
+				out.LongestAnswer = max(out.LongestAnswer, q.Age)
 			}
 			out.Oldest = keepOldest(out.Oldest, q, most)
 		}

@@ -38,7 +38,7 @@ func newRunCommand(stop *stopper) *cobra.Command {
 	f.StringVar(&logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
 	f.BoolVar(&supervise, "supervise", true, "a small parent process starts the node again when it dies or freezes (not under a service manager that watches)")
 	f.DurationVar(&frozenAfter, "frozen-after", 10*time.Second, "a node that gives no sign of life for so long is frozen")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	run := func(cmd *cobra.Command, h *heart) error {
 		if path, ok := os.LookupEnv(envName("config")); ok && configPath == "" {
 			configPath = path
 		}
@@ -64,11 +64,7 @@ func newRunCommand(stop *stopper) *cobra.Command {
 		manager := newNotifier(os.Getenv, log)
 		opt.Log, opt.Version = log, version
 		switch {
-		case isSupervised():
-			h, err := followSupervisor(stop)
-			if err != nil {
-				return err
-			}
+		case h != nil:
 			return serve(cmd, opt, h, h.ready)
 		}
 		sockets, err := managerSockets(os.Getenv, map[string]string{"http": opt.HTTP, "https": opt.HTTPS, "control": opt.Control,
@@ -86,6 +82,17 @@ func newRunCommand(stop *stopper) *cobra.Command {
 		s := &supervisor{args: os.Args[1:], dir: opt.DataDir, drain: opt.DrainTimeout, listeners: sockets, out: cmd.OutOrStdout(), log: log, stop: stop, notify: manager, frozen: frozenAfter,
 			cleanUp: func(pid int) { node.Forget(opt.DataDir, pid) }}
 		return s.run()
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !isSupervised() {
+			return run(cmd, nil)
+		}
+		h, err := followSupervisor(stop)
+		if err == nil {
+			err = run(cmd, h)
+		}
+		h.failed(err)
+		return err
 	}
 	return cmd
 }
@@ -108,8 +115,6 @@ func serve(cmd *cobra.Command, opt node.Options, h *heart, ready func()) error {
 	n, err := node.New(opt)
 	if errors.Is(err, node.ErrStopped) {
 		return nil
-	} else if err != nil {
-		h.failed(explain(err))
 	}
 	if fault.CodeOf(err) == fault.Invalid {
 		return usageError{explain(err)}

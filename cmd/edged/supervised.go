@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -208,9 +207,9 @@ func (h *heart) bound(list []node.Listening) {
 	_ = h.link.send(m, fds...) // a supervisor that is gone shows at once
 }
 
-// failed tells why this process ends.
+// failed tells why this process ends, if it has a reason.
 func (h *heart) failed(err error) {
-	if h != nil && !errors.Is(err, node.ErrStopped) {
+	if h != nil && err != nil {
 		text := err.Error()
 		h.say(message{Say: sayFailed, Text: text[:min(len(text), 4<<10)]})
 	}
