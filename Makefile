@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 test262-edits sqllogictest sim test-net test-ops edged-s3 test-s3 clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers wpt test262 test262-edits sqllogictest sim test-net test-ops test-upgrade edged-s3 test-s3 clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -68,6 +68,9 @@ sim: ## thousands of seeds of the replication simulation; seeds=5000
 
 test-ops: engine ## deploy/prometheus and deploy/grafana against a live node and a real Prometheus; needs Debian's package prometheus
 	go test ./cmd/edged/e2e -run 'TestDashboards|TestRulesAndDashboards|TestEveryAlert|TestPromtool|TestWatched' -count=1 -v
+
+test-upgrade: engine ## three upgrades under 5,000 requests a second: no error, and how long the longest request waited
+	EDGED_UPGRADE_RATE=5000 go test ./cmd/edged/e2e -run TestUpgradeLosesNoRequest -count=1 -v
 
 test-net: engine ## stores, then fleets, in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes six minutes
 	EDGED_TEST_NET=1 go test ./kv/nettest -run TestNetwork -count=1 -timeout 10m -v

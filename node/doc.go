@@ -4,7 +4,7 @@
 //	node.go       New, Run: the parts and their order
 //	listen.go     the four listeners
 //	succession.go processes that follow each other without a gap: what comes from the one before, and goes to the one after
-//	holding.go    what still holds the node
+//	holding.go    what still holds the node; tasks.go: what of that is no client's request
 //	succession.go  processes that follow each other without a gap: what comes from the one before, and goes to the one after
 //	holding.go   what still holds the node
 //	wire.go       both sides of every seam

@@ -64,6 +64,7 @@ type Node struct {
 
 	way     chan Way // capacity 1: how to give way to the process after this one
 	handing atomic.Bool
+	tasks   tasks // what runs besides requests of clients
 	events  stage // ended first in a hand-over: what begins work by itself
 	doors   stage // ended second: what this node is told to do
 
@@ -339,7 +340,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.fleetParts(&parts)
 	parts.Push(life.Part{Name: "control listener", Run: n.doors.early(func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
-		return webServer(ctx, n.bound["control"], door, conf, n.log)
+		return webServer(ctx, n.bound["control"], n.tasks.counted(door), conf, n.log)
 	})})
 	parts.Push(life.Part{Name: "router", Run: n.runRouter, Stop: n.opt.DrainTimeout + 5*time.Second})
 	parts.Push(life.Part{Name: "announcement", Run: n.announce})

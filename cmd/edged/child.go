@@ -54,6 +54,7 @@ type child struct {
 	since     time.Time // when it was ready
 	listeners []kept    // as it said, until the supervisor takes them
 	failure   string    // as it said
+	explains  []wish    // who waits to hear what holds it
 	version   string    // as it said
 }
 

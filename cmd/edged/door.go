@@ -26,23 +26,27 @@ const (
 
 // request is what a client asks for.
 type request struct {
-	Upgrade bool   `json:"upgrade"`
+	Upgrade bool   `json:"upgrade,omitempty"`
+	Drain   bool   `json:"drain,omitempty"`
+	Wait    bool   `json:"wait,omitempty"` // of Drain: the answer is the node's end
+	Explain bool   `json:"explain,omitempty"`
 	Binary  string `json:"binary,omitempty"` // absolute; "" is where the present program was found
 }
 
 // reply is one line of the answer. The last one has Done or Error.
 type reply struct {
-	Say     string        `json:"say,omitempty"`
-	Done    bool          `json:"done,omitempty"`
-	Error   string        `json:"error,omitempty"`
-	PID     int           `json:"pid,omitempty"`
-	Version string        `json:"version,omitempty"`
-	Waited  time.Duration `json:"waitedNanoseconds,omitempty"`
+	Say     string          `json:"say,omitempty"`
+	Done    bool            `json:"done,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	PID     int             `json:"pid,omitempty"`
+	Version string          `json:"version,omitempty"`
+	Waited  time.Duration   `json:"waitedNanoseconds,omitempty"`
+	Holding json.RawMessage `json:"holding,omitempty"` // of Explain: a node.Holding
 }
 
 // wish is a request with the way of its answer.
 type wish struct {
-	binary  string
+	request
 	replies chan reply // room for all, so that the supervisor never waits
 }
 
@@ -124,11 +128,11 @@ func (d *door) serve(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(doorPatient))
 	line, err := bufio.NewReader(io.LimitReader(conn, doorRequest)).ReadBytes('\n')
 	var q request
-	if err != nil || json.Unmarshal(line, &q) != nil || !q.Upgrade {
+	if err != nil || json.Unmarshal(line, &q) != nil || !q.Upgrade && !q.Drain && !q.Explain {
 		_ = json.NewEncoder(conn).Encode(reply{Error: "this supervisor does not understand the request: is it of an older program?"})
 		return
 	}
-	w := wish{binary: q.Binary, replies: make(chan reply, 8)}
+	w := wish{request: q, replies: make(chan reply, 8)}
 	select {
 	case d.wishes <- w:
 	case <-d.closed:

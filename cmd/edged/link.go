@@ -24,16 +24,19 @@ const (
 	sayReleased  = "released"  // child: the data directory is free; this process carries TLS at most
 	sayStopping  = "stopping"  // child: it stops for good, and nobody is to wait in its listeners
 	sayFailed    = "failed"    // child: why it cannot start
+	sayExplain   = "explain"   // supervisor: what holds you?
+	sayHolding   = "holding"   // child: this does
 )
 
 // message is one packet of a link. Its descriptors come in the order of what they belong to.
 type message struct {
-	Say       string       `json:"say"`
-	Wait      bool         `json:"wait,omitempty"`      // of the supervisor's sayListeners: the data directory is another's until sayGo
-	Text      string       `json:"text,omitempty"`      // of sayFailed
-	Version   string       `json:"version,omitempty"`   // of sayPrepared: the program's
-	Listeners []linkedAddr `json:"listeners,omitempty"` // one descriptor each
-	Conn      *linkedConn  `json:"conn,omitempty"`      // one descriptor
+	Say       string          `json:"say"`
+	Wait      bool            `json:"wait,omitempty"`      // of the supervisor's sayListeners: the data directory is another's until sayGo
+	Text      string          `json:"text,omitempty"`      // of sayFailed
+	Version   string          `json:"version,omitempty"`   // of sayPrepared: the program's
+	Listeners []linkedAddr    `json:"listeners,omitempty"` // one descriptor each
+	Conn      *linkedConn     `json:"conn,omitempty"`      // one descriptor
+	Holding   json.RawMessage `json:"holding,omitempty"`   // of sayHolding: a node.Holding
 }
 
 // linkedAddr is node.Listening without its socket.

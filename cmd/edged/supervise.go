@@ -35,6 +35,7 @@ type supervisor struct {
 	door      *door                // where an upgrade is asked for; nil before the node has served
 	pause     *time.Timer          // until the next child is started
 	serving   *child               // has the data directory, or is to have it; nil in a pause
+	drained   []wish               // who waits for the end of the node
 	change    *change              // the upgrade under way, nil if there is none
 	leaving   map[*child]time.Time // children that were followed by another and carry what only they can, and until when
 }
@@ -102,8 +103,8 @@ func (s *supervisor) run() (err error) {
 			if over, err := s.heard(e); over {
 				return err
 			}
-		case req := <-s.door.requests():
-			s.upgrade(req)
+		case w := <-s.door.requests():
+			s.asked(w)
 		case <-stop:
 			stop, s.dog.stop = nil, true
 			s.notify.send("STOPPING=1")
@@ -167,6 +168,8 @@ func (s *supervisor) heard(e event) (over bool, err error) {
 		}
 	case sayFailed:
 		c.failure = e.Text
+	case sayHolding:
+		s.explained(c, e.Holding)
 	case sayOpened:
 		if c.opened = true; c == s.serving {
 			s.dropConns() // the child has them
@@ -200,6 +203,7 @@ func (s *supervisor) readied(c *child) {
 
 // died decides what the end of a child means, and has another started if it should be.
 func (s *supervisor) died(c *child) (over bool, err error) {
+	s.explained(c, nil)
 	c.link.close()
 	c.orders.Close()
 	closeKept(c.listeners)
@@ -313,6 +317,12 @@ func (s *supervisor) children() []*child {
 // end ends what is left, and waits for it.
 func (s *supervisor) end() {
 	s.dropChange(errors.New("the node has ended"))
+	for _, w := range s.drained {
+		w.done(0, "", 0)
+	}
+	for _, c := range s.children() {
+		s.explained(c, nil)
+	}
 	s.door.close()
 	closeKept(s.listeners)
 	s.dropConns()

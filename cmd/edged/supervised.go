@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/netip"
 	"os"
@@ -110,6 +111,8 @@ func (h *heart) hear(m message, files []*os.File) {
 		if h.yields = true; h.node != nil {
 			h.giveWayLocked()
 		}
+	case sayExplain:
+		h.explain()
 	case sayConn:
 		if m.Conn == nil || len(files) != 1 {
 			return
@@ -121,6 +124,20 @@ func (h *heart) hear(m message, files []*os.File) {
 		peer, _ := netip.ParseAddr(m.Conn.Peer)
 		h.adopt(router.Handed{Conn: conn, Unread: m.Conn.Unread, Peer: peer, Fresh: m.Conn.Fresh, Secure: m.Conn.Secure,
 			Relayed: m.Conn.Relayed, SNI: m.Conn.SNI})
+	}
+}
+
+// explain tells what holds the node.
+func (h *heart) explain() {
+	h.mu.Lock()
+	n := h.node
+	h.mu.Unlock()
+	held := node.Holding{State: "starting"}
+	if n != nil {
+		held = n.Holding()
+	}
+	if b, err := json.Marshal(held); err == nil { // plain data
+		h.say(message{Say: sayHolding, Holding: b})
 	}
 }
 

@@ -60,7 +60,7 @@ func (s *supervisor) upgrade(w wish) {
 		w.fail(errors.New("this operating system has no hand-over: stop the node and start it again"))
 		return
 	}
-	p, err := openProgram(w.binary, s.program)
+	p, err := openProgram(w.Binary, s.program)
 	if err != nil {
 		w.fail(err)
 		return

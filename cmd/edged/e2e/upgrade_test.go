@@ -434,3 +434,23 @@ func TestSocketActivation(t *testing.T) {
 		}
 	}
 }
+
+// edged drain tells what holds the node, before and while it stops, and waits for its end.
+func TestDrainExplains(t *testing.T) {
+	n := start(t, t.TempDir(), "--drain-timeout", "20s")
+	url := n.deploy(endlessWorker(t))
+	held := n.stream(url + "/long")
+	if out := n.edged("drain", "--explain"); !strings.Contains(out, "state        serving") || !strings.Contains(out, "answer") ||
+		!strings.Contains(out, "default/endless") {
+		t.Errorf("while it serves: %s", out)
+	}
+	n.edged("drain")
+	n.until("drain", func() bool { return strings.Contains(n.edged("drain", "--explain"), "state        draining") })
+	ended := make(chan string, 1)
+	go func() { out, code := n.try("drain", "--wait"); ended <- fmt.Sprint(out, code) }() // ends with the node
+	held.Body.Close()
+	n.wait()
+	if got := <-ended; got != "the node has ended\n0" || n.cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("drain --wait: %s; the node's exit code %d", got, n.cmd.ProcessState.ExitCode())
+	}
+}
