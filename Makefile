@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers soak wpt test262 test262-edits sqllogictest sim test-upgrade test-net test-ops edged-s3 test-s3 clean
+.PHONY: help engine build run test lint unit race fuzz benchmarks examples bench bench-peers soak wpt test262 test262-edits sqllogictest sim test-upgrade test-upgrade-load test-net test-ops edged-s3 test-s3 clean
 SHELL := bash
 
 version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -70,7 +70,10 @@ test-ops: engine ## deploy/prometheus and deploy/grafana against a live node and
 	go test ./cmd/edged/e2e -run 'TestDashboards|TestRulesAndDashboards|TestEveryAlert|TestPromtool|TestWatched' -count=1 -v
 
 test-upgrade: engine ## a node and a fleet of the commit before (or UPGRADE_FROM=…) upgraded to this one, and back; part of unit, in about a minute
-	go test ./cmd/edged/e2e -run 'TestUpgrade|TestRollingUpgrade' -count=1 -v
+	go test ./cmd/edged/e2e -run 'TestUpgradeOfData|TestRollingUpgrade' -count=1 -v
+
+test-upgrade-load: engine ## three upgrades under 5,000 requests a second: no error, and how long the longest request waited
+	EDGED_UPGRADE_RATE=5000 go test ./cmd/edged/e2e -run TestUpgradeLosesNoRequest -count=1 -v
 
 test-net: engine ## stores, then fleets, in real processes over links that are cut, slow and lossy; needs ip, nft and tc, takes six minutes
 	EDGED_TEST_NET=1 go test ./kv/nettest -run TestNetwork -count=1 -timeout 10m -v

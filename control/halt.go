@@ -49,9 +49,9 @@ var errHalted = fault.New(fault.Conflict, "control", "the control log was writte
 // stopVoting takes this voter out of the log's business: it neither votes nor leads with a state that lacks commands. It returns when ctx
 // is done.
 func (c *Control) stopVoting(ctx context.Context) error {
-	c.opt.Log.Error("this node takes no part in the control room", "err", c.Halted())
+	c.opt.Log.Error("this node takes no part in the control room", "err", c.Halted(), "do", "upgrade this node to the program that its fellows run")
 	if err := c.raft.Load().Shutdown().Error(); err != nil {
-		c.opt.Log.Error("this voter did not leave the control log's business", "err", err)
+		c.opt.Log.Error("this voter did not leave the control log's business", "err", err, "do", fault.ReportBug)
 	}
 	<-ctx.Done()
 	return context.Cause(ctx)

@@ -112,6 +112,17 @@ func (c *Control) give(id string) {
 	delete(c.working, id)
 }
 
+// Working lists the Operations whose effect is under way in this process, in no order. They do not hold a stop up: the next start goes on.
+func (c *Control) Working() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]string, 0, len(c.working))
+	for id := range c.working {
+		out = append(out, id)
+	}
+	return out
+}
+
 // perform does the effect of one Operation and ends it. It gives up only with ctx: the next start goes on.
 func (c *Control) perform(ctx context.Context, op *state.Operation) {
 	cur := c.state.Operation(op.ID)

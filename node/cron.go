@@ -107,6 +107,7 @@ func (n *Node) fire(ctx context.Context, m cron.Match) (cron.Outcome, error) {
 	if v == nil {
 		return cron.Owed, fault.New(fault.Unavailable, "node.fire", "no version of the worker can run now")
 	}
+	defer n.tasks.begin("cron run", m.Cron, m.Worker)()
 	span := n.cronTrace(m)
 	reached, err := v.Scheduled(ctx, event.Scheduled{Cron: m.Cron, ScheduledTime: m.Minute, Trace: span})
 	span.End(err)

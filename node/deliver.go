@@ -93,6 +93,7 @@ func (n *Node) deliver(ctx context.Context, b *queue.Batch) (queue.Outcome, erro
 	for i, m := range b.Messages {
 		batch.Messages[i] = event.Message{ID: m.ID, Timestamp: m.TimestampMillis, Attempts: m.Attempts, Body: m.Body}
 	}
+	defer n.tasks.begin("queue batch", name, b.Worker)()
 	reached, err := v.Queue(ctx, batch)
 	span.End(err)
 	switch {

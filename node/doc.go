@@ -3,6 +3,10 @@
 //	options.go    Options: every setting of edged run, checked as a whole
 //	node.go       New, Run: the parts and their order
 //	listen.go     the four listeners
+//	succession.go processes that follow each other without a gap: what comes from the one before, and goes to the one after
+//	holding.go    what still holds the node; tasks.go: what of that is no client's request
+//	succession.go  processes that follow each other without a gap: what comes from the one before, and goes to the one after
+//	holding.go   what still holds the node
 //	wire.go       both sides of every seam
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
 //	serving.go    a delta of the plan taken into use, at the cost of that delta

@@ -202,7 +202,7 @@ func (n *Node) openPeers(f *fleet) (err error) {
 		return err
 	}
 	if end := f.peers.NotAfter(); time.Now().After(end) {
-		n.log.Error("this member's certificate has expired", "err", expired(end, n.id))
+		n.log.Error("this member's certificate has expired", "err", expired(end, n.id), "do", "put the folder fleet back from a copy, or let the machine join anew: docs/fleet.md")
 	}
 	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: n.feeds}); err != nil {
 		return err

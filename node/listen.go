@@ -7,10 +7,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"edged/internal/fault"
+	"edged/node/certs"
 )
 
 // bind opens every listener that is on and tells which address it got. The caller closes them.
@@ -21,7 +26,7 @@ func bind(opt Options) (map[string]net.Listener, error) {
 		if l.addr == "" {
 			continue
 		}
-		ln, err := net.Listen("tcp", l.addr)
+		ln, err := opt.listen(l)
 		if err != nil {
 			errs = append(errs, bindFault(l, err))
 			continue
@@ -87,4 +92,62 @@ func webServer(ctx context.Context, ln net.Listener, h http.Handler, conf *tls.C
 		return <-stopped
 	}
 	return err
+}
+
+func (n *Node) openListeners() (err error) {
+	if err = patiently(func() error { n.bound, err = bind(n.opt); return err }); err != nil {
+		return err
+	}
+	controlAddr := addrOf(n.bound, "control")
+	if n.opt.ControlOrigin == "" {
+		n.opt.ControlOrigin = "https://" + controlAddr
+	}
+	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
+		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
+	if !n.opt.hasRole("control") {
+		n.info.Role = n.opt.Role
+	}
+	n.closeUnused()
+	if n.opt.Bound != nil {
+		n.opt.Bound(n.listening())
+	}
+	return nil
+}
+
+func (n *Node) openCertificates() error {
+	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
+	if err != nil {
+		return err
+	}
+	if n.hosts, err = authority.Hosts(controlHosts(n.info.Control, n.opt.ControlOrigin)...); err != nil {
+		return err
+	}
+	if n.opt.TLSDir != "" {
+		if n.operatorCerts, err = certs.OpenDir(certs.DirOptions{Dir: n.opt.TLSDir, Log: n.log}); err != nil {
+			return err
+		}
+	}
+	n.names, err = authority.Names(certs.NamesOptions{
+		Allowed: func(name string) bool { return n.router.Routes(name) },
+		Default: n.opt.EndpointDomain, DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		Operator: n.operatorCerts,
+	})
+	return err
+}
+
+// controlHosts returns the names and addresses that the control listener's certificate must cover.
+func controlHosts(bound, origin string) []string {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if host, _, err := net.SplitHostPort(bound); err == nil && !unspecified(host) {
+		hosts = append(hosts, host)
+	}
+	if u, err := url.Parse(origin); err == nil {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
 }

@@ -55,13 +55,13 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	if f == nil {
 		return
 	}
-	parts.Push(life.Part{Name: "peer listener", Run: func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) }})
+	parts.Push(life.Part{Name: "peer listener", Run: n.doors.early(func(ctx context.Context) error { return f.peers.Run(ctx, n.bound["peer"]) })})
 	parts.Push(life.Part{Name: "cut-off gate", Run: f.gate.Run})
 	parts.Push(life.Part{Name: "membership", Run: n.tellPlace})
 	parts.Push(life.Part{Name: "namespaces", Run: n.tidyNamespaces})
 	if n.control != nil {
 		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
-		parts.Push(life.Part{Name: "leadership", Run: n.handOver})
+		parts.Push(life.Part{Name: "leadership", Run: n.doors.early(n.handOver)})
 	}
 }
 
@@ -94,8 +94,8 @@ func (n *Node) tellPlace(ctx context.Context) error {
 				n.tellPlaces(ctx)
 			}
 			if voters.note(err == nil, time.Now()) && ctx.Err() == nil {
-				n.log.Warn("no voter has taken this member's report for some time; if the voters have other addresses now, start this node with --join and the "+
-					"peer address of a member that can be reached", "err", err)
+				n.log.Warn("no voter has taken this member's report for some time", "err", err,
+					"do", "if the voters have other addresses now, start this node with --join and the peer address of a member that can be reached")
 			}
 			if err != nil {
 				err = errors.Join(err, n.lookForVoters(ctx))

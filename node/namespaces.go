@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"edged/control/plan"
+	"edged/internal/fault"
 )
 
 // planned are the KV namespaces of the plan in use here.
@@ -31,7 +32,7 @@ func (n *Node) applyData(d *plan.Delta) {
 		if x.Kind == "kv" {
 			p.uids[x.UID] = true
 			if err := n.stores.kv.Create(ctx, x.UID, homeEpoch); err != nil {
-				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err)
+				n.log.Error("a namespace was not made here", "uid", x.UID, "err", err, "do", fault.CheckDisk)
 			}
 		}
 	}
@@ -39,7 +40,7 @@ func (n *Node) applyData(d *plan.Delta) {
 		delete(p.uids, uid)
 		if n.stores.kv.Exists(uid) {
 			if err := n.stores.kv.Delete(ctx, uid); err != nil {
-				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err)
+				n.log.Error("a namespace was not deleted here", "uid", uid, "err", err, "do", fault.CheckDisk)
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func (n *Node) deleteUnplanned(ctx context.Context, here []string) {
 			continue
 		}
 		if err := n.stores.kv.Delete(ctx, uid); err != nil {
-			n.log.Error("a namespace that the plan does not have is left here", "uid", uid, "err", err)
+			n.log.Error("a namespace that the plan does not have is left here", "uid", uid, "err", err, "do", fault.CheckDisk)
 			continue
 		}
 		n.log.Info("deleted a namespace that was gone from the plan before this node started", "uid", uid)

@@ -9,9 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,6 +69,12 @@ type Node struct {
 	consumers consumers
 	id        string
 
+	way     chan Way // capacity 1: how to give way to the process after this one
+	handing atomic.Bool
+	tasks   tasks // what runs besides requests of clients
+	events  stage // ended first in a hand-over: what begins work by itself
+	doors   stage // ended second: what this node is told to do
+
 	stopLoading context.CancelFunc
 	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
 	planned     chan struct{} // closed when the control room's first plan is in use
@@ -81,13 +88,19 @@ func New(opt Options) (*Node, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "node.New", err.Error())
 	}
-	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{})}
+	n := &Node{opt: opt, log: opt.Log, registry: newRegistry(opt.Version), ready: newReadiness(), planned: make(chan struct{}),
+		way: make(chan Way, 1), events: newStage(), doors: newStage()}
 	n.feeds = feed.NewMetrics(n.registry)
 	n.memory.show(n.registry)
 	n.memory.read, n.memory.log = machine.System{}.Memory, n.log
 	n.memory.shed, n.memory.tight = func() int { return n.box.Shed() }, func(on bool) { n.box.SetTight(on) }
 	n.memory.shut = func(on bool) { n.router.SetShut(on) }
-	for _, step := range []func() error{n.openData, n.openTracer, n.openListeners, n.openFleet, n.openStores, n.openOutbound, n.openWatching, n.openSandbox, n.openRouter, n.openCron, n.openPlan} {
+	steps := []func() error{n.openData, n.openListeners, n.openOutbound, n.openWatching, n.openSandbox}
+	if opt.Await != nil { // another process has the directory: what needs none of it is made ready first
+		steps = []func() error{n.openListeners, n.openOutbound, n.openWatching, n.openSandbox, opt.Await, n.openData}
+	}
+	steps = append(steps, n.openTracer, n.openCertificates, n.openFleet, n.openStores, n.openRouter, n.openCron, n.openPlan)
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeOpened())
 		}
@@ -128,56 +141,6 @@ func patiently(take func() error) error {
 			return err
 		}
 	}
-}
-
-func (n *Node) openListeners() (err error) {
-	if err = patiently(func() error { n.bound, err = bind(n.opt); return err }); err != nil {
-		return err
-	}
-	controlAddr := addrOf(n.bound, "control")
-	if n.opt.ControlOrigin == "" {
-		n.opt.ControlOrigin = "https://" + controlAddr
-	}
-	n.info = runInfo{PID: os.Getpid(), HTTP: addrOf(n.bound, "http"), HTTPS: addrOf(n.bound, "https"), Control: controlAddr,
-		Admin: addrOf(n.bound, "admin"), Peer: addrOf(n.bound, "peer"), ControlOrigin: n.opt.ControlOrigin, EndpointDomain: n.opt.EndpointDomain}
-	if !n.opt.hasRole("control") {
-		n.info.Role = n.opt.Role
-	}
-	authority, err := certs.Open(certs.Options{Dir: filepath.Join(n.opt.DataDir, "tls"), Log: n.log})
-	if err != nil {
-		return err
-	}
-	if n.hosts, err = authority.Hosts(controlHosts(controlAddr, n.opt.ControlOrigin)...); err != nil {
-		return err
-	}
-	if n.opt.TLSDir != "" {
-		if n.operatorCerts, err = certs.OpenDir(certs.DirOptions{Dir: n.opt.TLSDir, Log: n.log}); err != nil {
-			return err
-		}
-	}
-	n.names, err = authority.Names(certs.NamesOptions{
-		Allowed: func(name string) bool { return n.router.Routes(name) },
-		Default: n.opt.EndpointDomain, DefaultIPs: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		Operator: n.operatorCerts,
-	})
-	return err
-}
-
-// controlHosts returns the names and addresses that the control listener's certificate must cover.
-func controlHosts(bound, origin string) []string {
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if host, _, err := net.SplitHostPort(bound); err == nil && !unspecified(host) {
-		hosts = append(hosts, host)
-	}
-	if u, err := url.Parse(origin); err == nil {
-		hosts = append(hosts, u.Hostname())
-	}
-	return hosts
-}
-
-func unspecified(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "" || err == nil && ip.IsUnspecified()
 }
 
 func (n *Node) openSandbox() (err error) {
@@ -236,6 +199,7 @@ func (n *Node) openRouter() (err error) {
 		Watch:               n.tails.Watch,
 		Rule:                n.rule,
 		Tracer:              n.tracer,
+		SettleTime:          settleTime,
 		Log:                 n.log,
 		Metrics:             router.NewMetrics(n.registry),
 	})
@@ -308,6 +272,11 @@ func (n *Node) closeOpened() error {
 // Run serves until ctx is done, then drains and stops everything, last the admin listener. It returns nil after an
 // orderly stop.
 func (n *Node) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	var giving sync.WaitGroup
+	defer giving.Wait()
+	defer stop()
+	giving.Go(func() { n.giveWay(ctx, stop) })
 	var parts life.Stack
 	parts.Push(life.Part{Name: "data directory", Close: n.lock.Release})
 	if ln := n.bound["admin"]; ln != nil {
@@ -332,7 +301,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.versions.drain(rest)
 		return nil
 	}, Close: func() error { n.stopLoading(); return n.versions.close() }})
-	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.stores.queue.Run, Close: n.stores.queue.Close})
+	parts.Push(life.Part{Name: "queue", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.events.early(n.stores.queue.Run), Close: n.stores.queue.Close})
 	door := http.Handler(http.HandlerFunc(n.elsewhere))
 	if n.control != nil {
 		door = n.tracer.Handler(false, n.control.Handler())
@@ -342,17 +311,17 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.fleetParts(&parts)
 	// Above the control room, and above what hands its leadership on: a run that ends in the drain is put on record.
-	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.runCron})
-	parts.Push(life.Part{Name: "control listener", Run: func(ctx context.Context) error {
+	parts.Push(life.Part{Name: "cron", Stop: n.opt.DrainTimeout + 5*time.Second, Run: n.events.early(n.runCron)})
+	parts.Push(life.Part{Name: "control listener", Run: n.doors.early(func(ctx context.Context) error {
 		conf := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: n.hosts.GetCertificate}
-		return webServer(ctx, n.bound["control"], door, conf, n.log)
-	}})
+		return webServer(ctx, n.bound["control"], n.tasks.counted(door), conf, n.log)
+	})})
 	// They stop after the router, to show its drain, and before the listener that carries the tails.
 	parts.Push(life.Part{Name: "tails", Run: func(ctx context.Context) error { <-ctx.Done(); n.tails.Stop(); return nil }})
 	if n.access != nil {
 		parts.Push(life.Part{Name: "access log", Run: n.access.Run, Close: n.access.Close})
 	}
-	parts.Push(life.Part{Name: "router", Run: n.router.Run, Stop: n.opt.DrainTimeout + 5*time.Second})
+	parts.Push(life.Part{Name: "router", Run: n.runRouter, Stop: n.opt.DrainTimeout + 5*time.Second})
 	parts.Push(life.Part{Name: "announcement", Run: n.announce})
 	return parts.Run(ctx)
 }
@@ -409,8 +378,12 @@ func (n *Node) announce(ctx context.Context) error {
 		}
 	}
 	<-ctx.Done()
-	n.drainBy = time.Now().Add(n.opt.DrainTimeout)
-	n.ready.set("node", "draining")
+	if n.handing.Load() {
+		n.drainBy = time.Now().Add(settleTime) // traffic may go on coming: it waits for the next process
+	} else {
+		n.drainBy = time.Now().Add(n.opt.DrainTimeout)
+		n.ready.set("node", "draining")
+	}
 	if err := os.Remove(runPath(n.opt.DataDir)); err != nil {
 		return fault.Wrap(fault.Unavailable, "node.run.json", err)
 	}

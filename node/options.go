@@ -77,6 +77,8 @@ type Options struct {
 	Log     *slog.Logger // nil discards
 	// Announce is told each listener's name and bound address, in the order they were bound. nil tells nobody.
 	Announce func(name, addr string)
+
+	Succession // of processes; the zero value is a node that stands alone
 }
 
 // maxMemory is the engine's own ceiling for one sandbox.

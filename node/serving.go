@@ -42,6 +42,7 @@ func newServing() serving {
 // the parts that change and of what hangs on them: the names of a worker whose weights change.
 func (v *versions) apply(d *plan.Delta) {
 	s := &v.serving
+	v.noteNames(d)
 	v.planMu.Lock()
 	s.take(d)
 	v.planMu.Unlock()
@@ -66,6 +67,29 @@ func (v *versions) apply(d *plan.Delta) {
 		v.tellWorkers(d, open)
 	}
 	v.retireDropped(s.left())
+}
+
+// noteNames keeps what people call the workers of a delta.
+func (v *versions) noteNames(d *plan.Delta) {
+	for _, w := range d.Workers.Put {
+		v.names.Store(w.UID, w.Space+"/"+w.Name)
+	}
+	for _, uid := range d.Workers.Gone {
+		v.names.Delete(uid)
+	}
+	for _, pv := range d.Versions.Put {
+		v.owners.Store(pv.UID, pv.Worker)
+	}
+	for _, uid := range d.Versions.Gone {
+		v.owners.Delete(uid)
+	}
+}
+
+// workerOf is the UID of a version's worker, "" if it is not in the plan any more.
+func (v *versions) workerOf(version string) string {
+	uid, _ := v.owners.Load(version)
+	worker, _ := uid.(string)
+	return worker
 }
 
 // tellWorkers lets worker find what a delta, or a version that was opened, has changed.

@@ -37,6 +37,8 @@ type versions struct {
 	run     func(*plan.Version, *plan.Bundle) (code, error)                   // runInSandbox; tests put another in its place
 	publish func(*table.Table)
 	byUID   sync.Map // workers as they are served, *table.Worker by UID
+	names   sync.Map // SPACE/NAME of the plan's workers, by UID
+	owners  sync.Map // UID of the worker of each of the plan's versions
 	log     *slog.Logger
 	base    context.Context // of the node's life: ends what is being loaded
 	facades string          // the set that this program carries; a version of another one is not run

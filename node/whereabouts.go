@@ -95,7 +95,7 @@ func (n *Node) tellPlaces(ctx context.Context) {
 	}
 	body, err := json.Marshal(at)
 	if err != nil {
-		n.log.Error("the places of members are not encoded", "err", err)
+		n.log.Error("the places of members are not encoded", "err", err, "do", fault.ReportBug)
 		return
 	}
 	var telling sync.WaitGroup

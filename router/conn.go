@@ -30,9 +30,11 @@ var past = time.Unix(1, 0)
 type phase uint8
 
 const (
-	opening phase = iota // before the first request; also while a head is half read
-	idle                 // waiting for a head's first byte
-	busy                 // a request is at work
+	opening  phase = iota // before the first request; also while a head is half read
+	idle                  // waiting for a head's first byte
+	busy                  // a request is at work
+	shaking               // in a TLS handshake
+	relaying              // the next process has it; this one carries TLS
 )
 
 // conn is one client connection. Its loop runs in one goroutine, which owns every field without a comment.
@@ -41,13 +43,17 @@ type conn struct {
 	bare net.Conn        // as accepted; constant
 	nc   net.Conn        // what is read and written: bare, or TLS over it
 	tcp  *net.TCPConn    // bare, nil if the listener gives something else
-	raw  syscall.RawConn // of tcp; nil with it
+	raw  syscall.RawConn // of bare; nil if that is no socket
 	tls  *tls.Conn       // nil on the plain listener
 
-	source  netip.Addr // whose share of the connections it counts in; the zero value is nobody's. The crowd's
-	leaving bool       // told to go to make room. The crowd's
+	source netip.Addr // whose share of the connections it counts in; the zero value is nobody's. The crowd's
+	shed   bool       // told to go to make room. The crowd's
 
-	secure    bool
+	secure    bool // came over TLS
+	fresh     bool // a PROXY header may still come
+	relayed   bool // over TLS, which the process before this one ends
+	leaving   bool // its loop has ended because the next process goes on with it
+	apart     bool // counted in Router.apart; guarded by Router.mu
 	trusted   bool // the peer's forwarding fields are believed
 	diagnosed bool // the peer sees diagnostics
 	peer      netip.Addr
@@ -61,11 +67,12 @@ type conn struct {
 
 	dmu    sync.Mutex // guards the fields below and the read deadline; never held while waiting
 	phase  phase
-	since  time.Time // since when it is idle
+	since  time.Time // since when it is idle; when the request at work was complete
 	last   bool      // it is not to wait for another request
 	readBy time.Time // read deadline in force, zero if unknown
 	body   *body     // of the request at work, nil if it has none; only the loop changes it
 	deaf   bool      // the body was closed: reads must end
+	ended  bool      // what is left after a hand-over must end
 
 	wmu        sync.Mutex // held while writing 100; guards responding
 	responding bool       // the final response has begun
@@ -92,7 +99,8 @@ type conn struct {
 	req     event.Request
 	res     event.Response
 	version *table.Version
-	party   *table.Party // who holds the place of the request at work
+	chosen  atomic.Pointer[table.Version] // the last one, for Holding; any goroutine
+	party   *table.Party                  // who holds the place of the request at work
 	// detached says that a long stream has given that place back; written by the timer of outlast, before it returns.
 	detached bool
 	keep     bool // the connection may serve another request
@@ -110,9 +118,10 @@ type conn struct {
 
 func newConn(r *Router, nc net.Conn) *conn {
 	c := &conn{r: r, bare: nc, nc: nc}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		if raw, err := tcp.SyscallConn(); err == nil {
-			c.tcp, c.raw = tcp, raw
+	if socket, ok := nc.(syscall.Conn); ok {
+		if raw, err := socket.SyscallConn(); err == nil {
+			c.tcp, _ = nc.(*net.TCPConn)
+			c.raw = raw
 		}
 	}
 	return c
@@ -120,6 +129,7 @@ func newConn(r *Router, nc net.Conn) *conn {
 
 // loop serves requests until the connection is not to be used again.
 func (c *conn) loop() {
+	c.now = time.Now()
 	for c.readHead() && c.exchange() {
 	}
 }
@@ -161,7 +171,9 @@ func (c *conn) idleSince() (at time.Time, waits bool) {
 func (c *conn) enter(p phase) {
 	c.dmu.Lock()
 	defer c.dmu.Unlock()
-	c.phase = p
+	if c.phase = p; p == busy {
+		c.since = c.now
+	}
 }
 
 // enterIdle prepares for the wait between requests; false if the connection should be closed instead. It is one step, so
@@ -169,7 +181,8 @@ func (c *conn) enter(p phase) {
 func (c *conn) enterIdle() bool {
 	c.dmu.Lock()
 	defer c.dmu.Unlock()
-	if c.r.draining.Load() || c.last {
+	if draining := c.r.draining.Load(); draining || c.last {
+		c.leaving = draining && c.r.handing.Load()
 		return false
 	}
 	c.phase, c.since = idle, c.now
@@ -199,6 +212,9 @@ func (c *conn) readUntilLocked(now time.Time, d time.Duration) {
 // fill reads more into c.in, which may grow to limit bytes. False on any failure; it is for callers that do not ask why.
 func (c *conn) fill(limit int) bool {
 	n, err := c.read(limit)
+	if n == 0 && isTimeout(err) {
+		c.mustLeave()
+	}
 	return n > 0 || err == nil
 }
 

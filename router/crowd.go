@@ -55,7 +55,7 @@ func (w *crowd) delist(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.conns, c)
-	if c.leaving {
+	if c.shed {
 		w.leaving--
 	}
 	w.releaseLocked(c)
@@ -88,7 +88,7 @@ func (w *crowd) shedLocked(now time.Time) bool {
 		if looked++; looked > shedSample {
 			break
 		}
-		if c.leaving {
+		if c.shed {
 			continue
 		}
 		if at, waits := c.idleSince(); waits && now.Sub(at) >= shedIdle && (longest == nil || at.Before(since)) {
@@ -101,7 +101,7 @@ func (w *crowd) shedLocked(now time.Time) bool {
 	if !longest.closeIfIdle() {
 		return false // its request has come
 	}
-	longest.leaving = true
+	longest.shed = true
 	w.releaseLocked(longest)
 	w.leaving++
 	longest.r.opt.Metrics.connsShed.Inc()

@@ -24,6 +24,9 @@
 //	crowd.go     crowd: how many connections, and who makes room; failures to accept
 //	watch_*.go   watcher: sees clients leave
 //	trace.go     the span of a request
+//	handover.go  connections that go on in the process after this one; adopt.go: those that come from the one before
+//	relay.go     what stays of the former: TLS
+//	holding.go   what still holds the router up
 //	metrics.go   Metrics
 //
 // Invariants:

@@ -56,7 +56,10 @@ func (c *conn) exchange() (again bool) {
 // begin makes the connection ready for a response and the request ready for a handler.
 func (c *conn) begin() {
 	c.version = nil
-	c.keep, c.responding, c.paced = c.head.KeepAlive, false, false
+	c.keep, c.paced = c.head.KeepAlive, false
+	c.wmu.Lock() // nobody else wants it but Holding
+	c.responding = false
+	c.wmu.Unlock()
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields, Arrived: c.now}
 	c.res.Reset()
 	c.forget()
@@ -133,6 +136,9 @@ func (c *conn) routeIn(t *table.Table) *refusal {
 		return refNotServing
 	}
 	c.version = v
+	if c.chosen.Load() != v { // a write would cost more, and the version is seldom another
+		c.chosen.Store(v)
+	}
 	if !v.RunWorkerFirst {
 		if a := c.asset(); a != nil {
 			return c.respondAsset(a)
@@ -233,7 +239,7 @@ func (c *conn) settle() {
 		// could not follow, and both sides would wait.
 		c.body.sendContinue()
 	}
-	c.keep = c.keep && !c.r.draining.Load() && !c.fin.Load() && (c.body == nil || c.body.settles())
+	c.keep = c.keep && !c.goesAway() && !c.fin.Load() && (c.body == nil || c.body.settles())
 	c.wmu.Lock()
 	c.responding = true
 	c.wmu.Unlock()

@@ -16,7 +16,7 @@ func (c *conn) readHead() bool {
 		c.shrink()
 	}
 	for {
-		if c.pos < c.filled {
+		if c.pos < c.filled && !c.mustLeave() {
 			n, err := scan.Scan(c.in[c.pos:c.filled], limits)
 			switch {
 			case err != nil:
@@ -37,9 +37,12 @@ func (c *conn) readHead() bool {
 			c.enter(opening)
 			c.readUntil(time.Now(), c.r.opt.HeadTimeout)
 		}
+		if c.mustLeave() {
+			return false
+		}
 		if n, err := c.read(limits.MaxHead()); n == 0 && err != nil {
 			c.method = c.method[:0]
-			return isTimeout(err) && c.refuseEarly(refBadRequest)
+			return isTimeout(err) && !c.mustLeave() && c.refuseEarly(refBadRequest)
 		}
 	}
 }

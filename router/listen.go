@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"edged/router/proxyproto"
@@ -15,7 +14,7 @@ import (
 
 // accept takes connections until the listener is closed. stop ends waiting between failures; base is what connections
 // live on.
-func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool, serving *sync.WaitGroup) error {
+func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool) error {
 	var failures acceptFailures
 	for {
 		nc, err := l.Accept()
@@ -23,7 +22,7 @@ func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool,
 		case err == nil:
 			failures.pause = 0
 			if c := newConn(r, nc); r.crowd.enlist(c, time.Now()) {
-				serving.Go(func() { r.serve(base, c, secure) })
+				r.serving.Go(func() { r.own(base, c, func(c *conn) bool { return c.open(secure) }) }) // before close, which waits for this loop
 			} else {
 				r.opt.Metrics.connsOver.Inc()
 				refuseConn(nc, secure)
@@ -40,37 +39,52 @@ func (r *Router) accept(base, stop context.Context, l net.Listener, secure bool,
 	}
 }
 
-// serve owns one accepted connection, which was enlisted, to its end.
-func (r *Router) serve(base context.Context, c *conn, secure bool) {
+// own serves a connection, which was enlisted, to its end, or to where the process after this one goes on with it. open does what
+// comes before its first request here.
+func (r *Router) own(base context.Context, c *conn, open func(*conn) bool) {
 	m := r.opt.Metrics
-	defer r.crowd.delist(c)
-	c.now, c.in, c.out = time.Now(), make([]byte, firstBuffer), make([]byte, 0, firstBuffer)
+	defer r.delist(c)
+	c.now, c.out = time.Now(), make([]byte, 0, firstBuffer)
+	if c.in == nil {
+		c.in = make([]byte, firstBuffer)
+	}
 	m.connsTotal.Inc()
 	m.conns.Inc()
 	defer m.conns.Dec()
 	c.ctx, c.cancel = context.WithCancelCause(base)
 	defer c.end()
-	if !c.open(secure) {
-		m.connsOver.Inc()
+	if !open(c) {
+		if c.leaving {
+			c.give()
+		} else {
+			m.connsOver.Inc()
+		}
 		return
 	}
 	defer r.watch.add(c)()
 	c.loop()
+	if c.leaving {
+		c.give()
+	}
 }
 
 // open does what comes before the first request: PROXY header, TLS handshake, whom to trust.
 func (c *conn) open(secure bool) bool {
+	c.fresh, c.secure = true, secure
 	c.peer = peerOf(c.nc)
 	if c.trusted = within(c.r.opt.TrustedProxies, c.peer); c.trusted && !c.readProxyHeader() {
 		return false
 	}
-	// Who speaks behind a PROXY header is the client: its own fields are not the proxy's.
+	c.judgePeer()
+	return !secure || c.handshake()
+}
+
+// judgePeer decides whom to trust, once it is known who speaks. Who speaks behind a PROXY header is the client: its own
+// fields are not the proxy's.
+func (c *conn) judgePeer() {
+	c.fresh = false
 	c.trusted = within(c.r.opt.TrustedProxies, c.peer)
 	c.diagnosed = !c.trusted && within(c.r.opt.Diagnostics, c.peer)
-	if secure {
-		return c.handshake()
-	}
-	return true
 }
 
 func peerOf(nc net.Conn) netip.Addr {
@@ -106,6 +120,9 @@ func (c *conn) readProxyHeader() bool {
 		} else {
 			c.enter(opening)
 			c.readUntil(time.Now(), c.r.opt.HeadTimeout)
+			if c.mustLeave() {
+				return false
+			}
 		}
 		if !c.fill(proxyproto.MaxHeader) {
 			return false
@@ -114,7 +131,11 @@ func (c *conn) readProxyHeader() bool {
 }
 
 func (c *conn) handshake() bool {
-	c.secure = true
+	if !c.r.setApart(c) { // this process would only relay it
+		c.leaving = true
+		return false
+	}
+	c.enter(shaking)
 	inner := c.nc
 	if c.filled > c.pos { // read past the PROXY header
 		inner = &prefixed{Conn: inner, rest: append([]byte(nil), c.in[c.pos:c.filled]...)}
@@ -132,9 +153,10 @@ func (c *conn) handshake() bool {
 		return false
 	}
 	c.dmu.Lock()
-	c.readBy = time.Time{}
+	c.readBy, c.phase = time.Time{}, opening
 	c.dmu.Unlock()
 	c.sni = []byte(t.ConnectionState().ServerName)
+	c.r.endApart(c)
 	return true
 }
 

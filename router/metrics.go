@@ -12,6 +12,9 @@ type Metrics struct {
 	connsTotal prometheus.Counter
 	connsOver  prometheus.Counter
 	connsShed  prometheus.Counter
+	handed     prometheus.Counter
+	adopted    prometheus.Counter
+	relayed    prometheus.Gauge
 
 	acceptFailed prometheus.Counter
 	classes      [6]prometheus.Counter // responses by first digit of their status
@@ -38,6 +41,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		connsTotal:   f.Counter("connections_total", "Public connections accepted."),
 		connsOver:    f.Counter("connections_refused_total", "Connections closed at once, over the limit or before a valid handshake."),
 		connsShed:    f.Counter("connections_shed_total", "Connections that waited for a request and were closed to make room for others."),
+		handed:       f.Counter("connections_handed_total", "Public connections given to the process after this one."),
+		adopted:      f.Counter("connections_adopted_total", "Public connections taken over from the process before this one."),
+		relayed:      f.Gauge("connections_relayed", "Connections over TLS that this process, which was followed by another, still relays to it."),
 		acceptFailed: f.Counter("accept_failures_total", "Failures to accept a connection, for want of file descriptors most likely."),
 		seconds:      f.NativeHistogram("request_duration_seconds", "From a complete request head to the end of its response."),
 		inflight:     f.Gauge("invocations_inflight", "Invocations at work, streaming included."),

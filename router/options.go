@@ -49,6 +49,7 @@ type Options struct {
 	// which the worker is not ready does not count.
 	MinClientRate int
 	DrainTimeout  time.Duration // for running requests after Run's context is done; 0 means 25 s
+	SettleTime    time.Duration // the same in a hand-over, while clients already wait for the next process; 0 means 500 ms
 
 	// Access is told of each exchange with a client after its end, on the connection's goroutine: it must not wait. nil tells nobody.
 	Access func(*Access)
@@ -91,6 +92,7 @@ func (o Options) withDefaults() (Options, error) {
 	fill(&o.WriteTimeout, 30*time.Second)
 	fill(&o.MinClientRate, 240)
 	fill(&o.DrainTimeout, 25*time.Second)
+	fill(&o.SettleTime, 500*time.Millisecond)
 	if o.Diagnostics == nil {
 		o.Diagnostics = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
@@ -115,6 +117,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"MinClientRate", int64(o.MinClientRate)}, {"QueueTimeout", int64(o.QueueTimeout)}, {"HeadTimeout", int64(o.HeadTimeout)},
 		{"IdleTimeout", int64(o.IdleTimeout)}, {"BodyTimeout", int64(o.BodyTimeout)},
 		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTimeout", int64(o.DrainTimeout)},
+		{"SettleTime", int64(o.SettleTime)},
 	} {
 		if n.value < 0 {
 			faults = append(faults, fmt.Errorf("%s is negative", n.name))

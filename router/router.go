@@ -31,7 +31,20 @@ type Router struct {
 	draining atomic.Bool
 
 	watch *watcher // made by Run before it accepts
-	crowd crowd    // the open connections
+
+	take    func(Handed) bool // of a hand-over; set before handing
+	handing atomic.Bool       // this drain is a hand-over
+	moved   chan struct{}     // capacity 1: a hand-over may have come further
+	rest    func()            // what Run leaves to Rest after a hand-over
+	serving sync.WaitGroup    // connections; added to under mu, and not any more once stopped
+
+	crowd crowd // the open connections
+
+	mu      sync.Mutex      // guards the fields below; taken before the crowd's
+	apart   int             // connections that are in a TLS handshake or relayed: they need nothing of the node
+	base    context.Context // what connections live on; nil before Run
+	stopped bool            // Run takes no more connections
+	adopted []Handed        // that came before Run
 }
 
 // New checks the options and makes a Router that serves nothing yet: before the first Publish every host is unknown. It
@@ -42,7 +55,7 @@ func New(opt Options) (*Router, error) {
 		return nil, fault.Wrap(fault.Invalid, "router.New", err)
 	}
 	r := &Router{opt: opt, crowd: crowd{max: opt.MaxConns, perClient: opt.MaxClientConns, trusted: opt.TrustedProxies,
-		conns: make(map[*conn]struct{}), clients: make(map[netip.Addr]int)}}
+		conns: make(map[*conn]struct{}), clients: make(map[netip.Addr]int)}, moved: make(chan struct{}, 1)}
 	r.gate = gate{gateLimits: opt.gateLimits(), metrics: opt.Metrics}
 	r.tls = &tls.Config{
 		GetCertificate: opt.GetCertificate,
@@ -70,19 +83,23 @@ func (r *Router) Routes(name string) bool { return r.table.Load().Match([]byte(n
 
 // Run serves both listeners until ctx is done. Then it stops accepting, closes idle connections, lets running requests
 // finish for DrainTimeout, cuts what is left, and returns the context's cause once every connection has ended. A
-// listener that fails for good is an error. Call it once.
+// listener that fails for good is an error. Call it once. After HandOver it ends differently, and Rest has to be called.
 func (r *Router) Run(ctx context.Context) error {
 	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(errConnOver)
 	var err error
 	if r.watch, err = newWatcher(); err != nil {
+		cut(errConnOver)
 		return fault.Wrap(fault.Internal, "router.Run", err)
 	}
 	watchCtx, stopWatch := context.WithCancel(base)
-	var watching, accepting, serving sync.WaitGroup
+	var watching, accepting sync.WaitGroup
 	watching.Go(func() { r.watch.run(watchCtx) })
-	defer watching.Wait()
-	defer stopWatch()
+	over := func() {
+		stopWatch()
+		watching.Wait()
+		cut(errConnOver)
+	}
+	r.begin(base)
 
 	failed := make(chan error, 2) // one value per listener
 	for _, l := range []struct {
@@ -90,7 +107,7 @@ func (r *Router) Run(ctx context.Context) error {
 		secure bool
 	}{{r.opt.HTTP, false}, {r.opt.HTTPS, true}} {
 		if l.Listener != nil {
-			accepting.Go(func() { failed <- r.accept(base, ctx, l.Listener, l.secure, &serving) })
+			accepting.Go(func() { failed <- r.accept(base, ctx, l.Listener, l.secure) })
 		}
 	}
 	select {
@@ -102,7 +119,14 @@ func (r *Router) Run(ctx context.Context) error {
 	r.draining.Store(true)
 	errClose := r.closeListeners()
 	accepting.Wait()
-	r.drain(cut, &serving)
+	r.close()
+	if r.handing.Load() {
+		r.rest = over
+		r.handAll()
+		return errors.Join(err, errClose)
+	}
+	r.drain(cut)
+	over()
 	return errors.Join(err, errClose)
 }
 
@@ -119,10 +143,10 @@ func (r *Router) closeListeners() error {
 }
 
 // drain waits for the connections: a while in peace, then it cuts them.
-func (r *Router) drain(cut context.CancelCauseFunc, serving *sync.WaitGroup) {
+func (r *Router) drain(cut context.CancelCauseFunc) {
 	r.crowd.each(func(c *conn) { c.closeIfIdle() })
 	done := make(chan struct{}) // closed by the goroutine below, which ends with the last connection
-	go func() { serving.Wait(); close(done) }()
+	go func() { r.serving.Wait(); close(done) }()
 	timer := time.NewTimer(r.opt.DrainTimeout)
 	defer timer.Stop()
 	select {
@@ -133,4 +157,15 @@ func (r *Router) drain(cut context.CancelCauseFunc, serving *sync.WaitGroup) {
 	cut(errDrainOver)
 	r.crowd.each((*conn).abort)
 	<-done
+}
+
+// delist counts a connection out.
+func (r *Router) delist(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.crowd.delist(c)
+	if c.apart {
+		r.apart--
+	}
+	r.nudge()
 }

@@ -49,7 +49,7 @@ func piped(t *testing.T, v *table.Version) *pipe {
 	if !r.crowd.enlist(served, time.Now()) {
 		t.Fatal("no room for one")
 	}
-	go func() { defer close(p.ended); r.serve(t.Context(), served, false) }() // ends with the connection
+	go func() { defer close(p.ended); r.own(t.Context(), served, func(c *conn) bool { return c.open(false) }) }() // ends with the connection
 	return p
 }
 

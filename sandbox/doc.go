@@ -25,6 +25,7 @@
 //	sink.go        a body that the guest produces for somebody outside
 //	bucket.go      calls of object buckets
 //	exchange.go    requests that the guest sends: service calls and fetch
+//	holding.go     what is at work
 //	timers.go      the timers of an invocation
 //	work.go       what an invocation has done beside its guest
 //	receipt.go     what an invocation has cost, and who is told

@@ -20,8 +20,9 @@ type guest struct {
 	box *Sandbox
 	in  *engine.Instance
 
-	version    *Version // whose image the instance holds; nil among the spares
-	next, prev *guest   // in the version's list of guests at work; its lock guards them
+	version    *Version  // whose image the instance holds; nil among the spares
+	next, prev *guest    // in the version's list of guests at work; its lock guards them
+	outlived   time.Time // since when it goes on after its response head or settlement; the same lock guards it
 	origin     event.Origin
 	since      time.Time // when it was last given back
 	out        bool      // its memory was given back, too

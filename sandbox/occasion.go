@@ -96,6 +96,7 @@ func (v *Version) occasion(ctx context.Context, what event.Invocation, cause *tr
 	g.trace.Fail(err)
 	g.batch = nil
 	if more {
+		v.outlives(g)
 		go g.tail(nil) // the version waits for it, as after Serve
 		return true, err
 	}

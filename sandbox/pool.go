@@ -166,7 +166,7 @@ func (v *Version) delistLocked(g *guest) {
 	if g.next != nil {
 		g.next.prev = g.prev
 	}
-	g.next, g.prev = nil, nil
+	g.next, g.prev, g.outlived = nil, nil, time.Time{}
 }
 
 // takeSpare returns a sandbox without work, nil if a new one may be made instead (it is then counted already).

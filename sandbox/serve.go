@@ -69,6 +69,7 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 	if more {
 		// Owned by the version: the guest stays in its list of guests at work until the tail gives it back, and Retire
 		// and Close wait for that list to be empty.
+		v.outlives(g)
 		go g.tail(err)
 		return err
 	}

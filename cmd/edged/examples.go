@@ -11,6 +11,8 @@ var examples = map[string]string{
 	"run":               "edged run\nedged run --peer 10.0.0.1:8090 --gossip 10.0.0.1:8091\nedged run --config /etc/edged.toml\nedged run --https 0.0.0.0:443 --endpoint-domain edge.example.com --custom-domain-zones example.com",
 	"doctor":            "edged doctor\nedged doctor --config /etc/edged.toml --json",
 	"version":           "edged version --json",
+	"drain":             "edged drain --wait\nedged drain --explain",
+	"upgrade":           "edged upgrade\nedged upgrade --binary /opt/edged/edged-1.4",
 	"deploy":            "edged deploy\nedged deploy examples/hello --dry-run\nedged deploy . --space staging --weight 5%",
 	"weights":           "edged weights hello\nedged weights hello 2dd0b6=5%",
 	"rollback":          "edged rollback hello",

@@ -2,8 +2,11 @@
 //
 //	main.go      the command tree, exit codes
 //	run.go       edged run: flags, environment and file become node.Options
-//	supervise.go  edged run watches over itself: the parent process; watchdog.go decides, supervised.go is the child's side,
-//	             stopper.go counts signals on both, notify.go speaks to a service manager, child_*.go asks the kernel
+//	supervise.go  edged run watches over itself: the parent process; child.go: one it started; watchdog.go decides, supervised.go is
+//	             the child's side, link.go what both say, stopper.go counts signals on both, notify.go speaks to a service manager,
+//	             sockets.go takes its sockets, child_*.go asks the kernel
+//	upgrade.go   one child followed by another without a gap; door.go: where the supervisor is asked for it; upgradecmd.go: edged upgrade
+//	drain.go     edged drain, and its other side
 //	config.go    one setting from four places: flag, environment, file, default
 //	examples.go  what the help of each command shows
 //	size.go      byte counts like 128MiB
@@ -58,7 +61,7 @@ func newRootCommand(stop *stopper) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRunCommand(stop), newDoctorCommand(stop), newVersionCommand(), newRestoreCommand())
+	root.AddCommand(newRunCommand(stop), newDoctorCommand(stop), newVersionCommand(), newRestoreCommand(), newUpgradeCommand(), newDrainCommand())
 	root.AddCommand(clientCommands()...)
 	root.InitDefaultCompletionCmd()
 	giveExamples(root, nil)

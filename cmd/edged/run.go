@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,7 +38,7 @@ func newRunCommand(stop *stopper) *cobra.Command {
 	f.StringVar(&logFormat, "log-format", "", "text or json (default: text on a terminal, else json)")
 	f.BoolVar(&supervise, "supervise", true, "a small parent process starts the node again when it dies or freezes (not under a service manager that watches)")
 	f.DurationVar(&frozenAfter, "frozen-after", 10*time.Second, "a node that gives no sign of life for so long is frozen")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	run := func(cmd *cobra.Command, h *heart) error {
 		if path, ok := os.LookupEnv(envName("config")); ok && configPath == "" {
 			configPath = path
 		}
@@ -66,20 +67,41 @@ func newRunCommand(stop *stopper) *cobra.Command {
 		manager := newNotifier(os.Getenv, log)
 		opt.Log, opt.Version = log, version
 		switch {
-		case isSupervised():
-			return serve(cmd, opt, followSupervisor(stop).ready)
+		case h != nil:
+			return serve(cmd, opt, h, h.ready)
+		}
+		sockets, err := managerSockets(os.Getenv, map[string]string{"http": opt.HTTP, "https": opt.HTTPS, "control": opt.Control,
+			"admin": opt.Admin, "peer": opt.Peer})
+		if err != nil {
+			return err
+		}
+		switch {
 		case manager.watches() || !supervise:
+			if opt.Inherited, err = listening(sockets); err != nil {
+				return err
+			}
 			return serveManaged(cmd, opt, manager)
 		}
-		s := &supervisor{args: os.Args[1:], out: cmd.OutOrStdout(), log: log, stop: stop, notify: manager, frozen: frozenAfter,
+		s := &supervisor{args: os.Args[1:], dir: opt.DataDir, drain: opt.DrainTimeout, listeners: sockets, out: cmd.OutOrStdout(), log: log, stop: stop, notify: manager, frozen: frozenAfter,
 			cleanUp: func(pid int) { node.Forget(opt.DataDir, pid) }}
 		return s.run()
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !isSupervised() {
+			return run(cmd, nil)
+		}
+		h, err := followSupervisor(stop)
+		if err == nil {
+			err = run(cmd, h)
+		}
+		h.failed(err)
+		return err
 	}
 	return cmd
 }
 
-// serve runs the node in this process. ready is called once it serves.
-func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
+// serve runs the node in this process. ready is called once it serves. h is nil without a supervisor.
+func serve(cmd *cobra.Command, opt node.Options, h *heart, ready func()) error {
 	unix.Umask(0o077) // whatever a library creates below the data directory is this user's alone
 	opt.Cores, opt.AccessLogOut = threads(), cmd.OutOrStdout()
 	told := false
@@ -90,13 +112,25 @@ func serve(cmd *cobra.Command, opt node.Options, ready func()) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s\n", name, addr)
 	}
+	if h != nil {
+		opt.Succession = h.succession(cmd.Context())
+	}
 	n, err := node.New(opt)
+	if errors.Is(err, node.ErrStopped) {
+		return nil
+	}
 	if fault.CodeOf(err) == fault.Invalid {
 		return usageError{explain(err)}
 	} else if err != nil {
 		return explain(err)
 	}
-	return n.Run(cmd.Context())
+	h.attach(n)
+	defer context.AfterFunc(cmd.Context(), h.stopping)()
+	if err := n.Run(cmd.Context()); err != nil {
+		return err
+	}
+	h.released(cmd.Context(), n, opt.DrainTimeout)
+	return nil
 }
 
 // threads gives Go code twice as many threads as the machine has cores and returns how many cores those are, for the guests: the
@@ -120,7 +154,7 @@ func serveManaged(cmd *cobra.Command, opt node.Options, manager *notifier) error
 		defer close(over)
 	}
 	defer context.AfterFunc(cmd.Context(), func() { manager.send("STOPPING=1") })()
-	return serve(cmd, opt, func() { manager.send("READY=1") })
+	return serve(cmd, opt, nil, func() { manager.send("READY=1") })
 }
 
 func runFlags(f *pflag.FlagSet, opt *node.Options) {

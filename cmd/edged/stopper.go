@@ -43,6 +43,9 @@ func (s *stopper) close() {
 	s.cancel()
 }
 
+// wish begins a stop that no signal asks for; it is not counted, so that a signal afterwards is the first.
+func (s *stopper) wish() { s.cancel() }
+
 // pass counts a signal that the supervisor got.
 func (s *stopper) pass() { s.count(&s.passed) }
 

@@ -220,6 +220,13 @@ func (s *Server) begin(at position) (epoch uint64, ended <-chan struct{}, err er
 	return s.epoch, s.ended, nil
 }
 
+// Followers returns how many members read the plan from this one now.
+func (s *Server) Followers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
+}
+
 func (s *Server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -194,7 +194,7 @@ func (l *Log) flush() {
 func (l *Log) tell(err error) {
 	switch {
 	case err != nil && !l.sick:
-		l.opt.Log.Error("the access log cannot be written; lines are lost until it can", "err", err)
+		l.opt.Log.Error("the access log cannot be written; lines are lost until it can", "err", err, "do", "look at its directory: free space, owner, permissions")
 	case err == nil && l.sick:
 		l.opt.Log.Info("the access log is written again")
 	}

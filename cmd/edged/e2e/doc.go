@@ -15,6 +15,7 @@
 //	status_test.go    what the status tells of a node that is broken
 //	streams_test.go   both bodies, and clients that leave, through service calls and fetch
 //	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it
+//	upgrade_test.go   one process followed by another under load, rolled back, and killed on the way; edged drain
 //	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook
 //	upgrade_test.go   the program of the commit before: its data under this one, a fleet of it upgraded node by node, and back;
 //	upgrade_kit_test.go builds that program

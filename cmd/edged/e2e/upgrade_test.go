@@ -1,207 +1,458 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
-const keeper = `export default {
-	async fetch(request, env) {
-		const url = new URL(request.url), n = url.searchParams.get("n");
-		if (url.pathname === "/write") {
-			await env.CACHE.put(n, "kv " + n);
-			await env.DB.execute("insert into t values (?1)", [{ type: "integer", value: n }]);
-			await env.FILES.put(n, "object " + n);
-			await env.TASKS.send("task " + n);
-			return new Response("wrote " + n);
-		}
-		if (url.pathname === "/read") {
-			const text = async (v) => v === null ? "nothing" : new TextDecoder().decode(v);
-			const row = (await env.DB.query("select n from t where n = ?1", [{ type: "integer", value: n }])).rows.length;
-			const object = await env.FILES.get(n);
-			return new Response([await text(await env.CACHE.get(n)), row, object === null ? "nothing" : await new Response(object.body).text()].join());
-		}
-		const v = await env.CACHE.get(url.pathname);
-		return new Response(v === null ? env.WORD : new TextDecoder().decode(v));
-	},
-	async scheduled(event, env) { await env.CACHE.put("/ran", event.cron); },
-	async queue(batch, env) { for (const m of batch.messages) await env.CACHE.put("/" + new TextDecoder().decode(m.body).replace(" ", "-"), "delivered"); },
-}`
-
-// keeperDir is that worker with everything that a node keeps for one; consumes says whether its queue has a consumer.
-func keeperDir(t *testing.T, consumes bool) string {
-	handlers, consumer := `"fetch", "scheduled"`, ""
-	if consumes {
-		handlers, consumer = handlers+`, "queue"`, "[[consumers]]\nqueue = \"tasks\"\nmax_batch_size = 10\nmax_batch_timeout_seconds = 0\n"+
-			"max_concurrency = 1\nmax_retries = 3\nretry_delay_seconds = 0\n"
-	}
-	return write(t, map[string]string{"w.js": keeper, "m/1.sql": "create table t(n integer primary key);", "secrets.toml": "WORD = \"hush\"\n",
-		"worker.toml": "name = \"keeper\"\nmain = \"w.js\"\nhandlers = [" + handlers + "]\nendpoint = true\ncrons = [\"0 3 * * *\"]\n[secrets]\nrequired = [\"WORD\"]\n" +
-			"[bindings]\nCACHE = { kv = \"cache\" }\nDB = { sqlite = \"app\", migrations = \"m/\" }\nFILES = { bucket = \"files\" }\nTASKS = { queue = \"tasks\" }\n" + consumer})
+// upgradeResult is what `edged upgrade --json` says.
+type upgradeResult struct {
+	PID    int
+	Waited time.Duration `json:"waitedNanoseconds"`
 }
 
-// Rolling upgrade (issue 7): what a node of the commit before has written is there and served after the upgrade, goes on to be changed,
-// and is there again for the program of before as long as nothing was written in a newer format.
-func TestUpgrade(t *testing.T) {
-	old := before(t)
-	dir := filepath.Join(t.TempDir(), "data")
-	n := startBinary(t, old, nil, dir)
-	first := keeperDir(t, false)
-	url := n.deploy(first, "--secrets-file", filepath.Join(first, "secrets.toml"))
-	expect(t, "write", n.get(url+"/write?n=1"), 200, "wrote 1")
-	for i, program := range []string{binary, old, binary} {
-		if code := n.stop(); code != 0 {
-			t.Fatalf("exit %d", code)
-		}
-		n = startBinary(t, program, nil, dir)
-		expect(t, "secret", n.get(url+"/"), 200, "hush")
-		for k := 1; k <= i+1; k++ {
-			expect(t, "read", n.get(fmt.Sprintf("%s/read?n=%d", url, k)), 200, fmt.Sprintf("kv %d,1,object %d", k, k))
-		}
-		expect(t, "write", n.get(fmt.Sprintf("%s/write?n=%d", url, i+2)), 200, fmt.Sprintf("wrote %d", i+2))
+func (n *node) upgrade(flags ...string) (u upgradeResult) {
+	n.t.Helper()
+	out := n.edged(append([]string{"upgrade", "--json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &u); err != nil || u.PID == n.info.PID {
+		n.t.Fatalf("edged upgrade: %v, %+v\n%s", err, u, out)
 	}
-	var schedules []struct{ Name, Cron, Ready string }
-	if err := json.Unmarshal([]byte(n.edged("cron", "list", "--json")), &schedules); err != nil || len(schedules) != 1 || schedules[0].Ready != "yes" {
-		t.Fatalf("schedules %+v, %v", schedules, err)
+	n.again()
+	if u.PID != n.info.PID {
+		n.t.Errorf("run.json names %d, not %d", n.info.PID, u.PID)
 	}
-	n.edged("cron", "trigger", schedules[0].Name)
-	n.eventually(url+"/ran", "^0 3 ")
-	second := keeperDir(t, true)
-	if again := n.deploy(second, "--secrets-file", filepath.Join(second, "secrets.toml")); again != url {
-		t.Errorf("the address became %s", again)
-	}
-	for k := 1; k <= 4; k++ { // sent to every program, waiting since
-		n.eventually(fmt.Sprintf("%s/task-%d", url, k), "^delivered$")
-	}
+	return u
 }
 
-// upgraded is a fleet whose members are exchanged one after the other while all are asked.
-type upgraded struct {
-	*fleetOf
-	url     string
-	version int                     // of the worker, as deployed last
-	live    []*atomic.Pointer[node] // the members as they run, nil while one does not
+// pacer sends requests over connections that are kept alive, each at its own pace, and forgives nothing: an answer that does not come is an
+// error, also on a connection that was idle. Only after "Connection: close" it connects anew.
+type pacer struct {
+	dial    func() (net.Conn, error)
+	request string
+	every   time.Duration
 	stop    chan struct{}
-	asking  sync.WaitGroup
-	mu      sync.Mutex
-	broken  []string // promises
-	asked   atomic.Int64
+	done    sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	served  int
+	longest time.Duration
+	errs    []error
 }
 
-// watch asks every member that runs again and again until the end of the test.
-func (u *upgraded) watch() {
-	u.stop = make(chan struct{})
-	u.t.Cleanup(func() { close(u.stop); u.asking.Wait() })
-	for i, n := range u.nodes {
-		at := new(atomic.Pointer[node])
-		at.Store(n)
-		u.live = append(u.live, at)
-		u.asking.Go(func() {
-			for {
-				if n := at.Load(); n != nil {
-					a, err := n.ask(n.client(n.info.HTTP, nil), "GET", u.url, nil)
-					if (err != nil || a.status != 200) && at.Load() == n {
-						u.mu.Lock()
-						u.broken = append(u.broken, fmt.Sprintf("member %d answers %d %.200s, %v", i, a.status, a.body, err))
-						u.mu.Unlock()
-					}
-					u.asked.Add(1)
-				}
-				select {
-				case <-u.stop:
-					return
-				case <-time.After(50 * time.Millisecond):
-				}
+func (p *pacer) start(conns int) {
+	for range conns {
+		p.done.Go(p.run)
+	}
+}
+
+func (p *pacer) run() {
+	var conn net.Conn
+	var in *bufio.Reader
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			if conn != nil {
+				conn.Close()
 			}
-		})
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		closes, err := func() (bool, error) {
+			if conn == nil {
+				var err error
+				if conn, err = p.dial(); err != nil {
+					return false, fmt.Errorf("connect: %w", err)
+				}
+				in = bufio.NewReader(conn)
+			}
+			conn.SetDeadline(began.Add(limit))
+			if _, err := io.WriteString(conn, p.request); err != nil {
+				return false, fmt.Errorf("send: %w", err)
+			}
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				return false, fmt.Errorf("answer: %w", err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err == nil && (res.StatusCode != 200 || string(body) != "hello /x") {
+				err = fmt.Errorf("answer: %d %s", res.StatusCode, body)
+			}
+			return res.Close, err
+		}()
+		p.mu.Lock()
+		if err == nil {
+			p.served++
+			p.longest = max(p.longest, time.Since(began))
+		} else if len(p.errs) < 10 {
+			p.errs = append(p.errs, fmt.Errorf("after %v: %w", time.Since(began), err))
+		}
+		p.mu.Unlock()
+		if (err != nil || closes) && conn != nil {
+			conn.Close()
+			conn = nil
+		}
 	}
 }
 
-// exchange stops a member and starts it again with a program.
-func (u *upgraded) exchange(i int, program string) {
-	u.t.Helper()
-	n, role := u.nodes[i], "control,edge"
-	if i >= 3 {
-		role = "edge"
+func (p *pacer) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.served
+}
+
+// The rule of upgrades: no request is lost, over HTTP and HTTPS, on connections that are kept alive and on new ones, and none waits for long.
+// EDGED_UPGRADE_RATE asks for more requests a second than the suite has time for (make test-upgrade).
+func TestUpgradeLosesNoRequest(t *testing.T) {
+	n := start(t, t.TempDir())
+	url := n.deploy(hello(t, ""))
+	host := strings.TrimPrefix(url, "http://")
+	parent := n.cmd.Process.Pid
+	rate, conns, between := 400, 40, 10
+	if s := os.Getenv("EDGED_UPGRADE_RATE"); s != "" {
+		var err error
+		if rate, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+		conns, between = 100, rate // that is more than a second's for each kind
 	}
-	u.live[i].Store(nil)
+	conf := n.trust()
+	conf.ServerName = host
+	httpAddr, httpsAddr := n.info.HTTP, n.info.HTTPS
+	every := time.Duration(conns) * time.Second / time.Duration(rate)
+	stop := make(chan struct{})
+	kept := "GET /x HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
+	plain := func() (net.Conn, error) { return net.Dial("tcp", httpAddr) }
+	loads := map[string]*pacer{
+		"kept alive": {dial: plain, request: kept},
+		"TLS":        {dial: func() (net.Conn, error) { return tls.Dial("tcp", httpsAddr, conf) }, request: kept},
+		"new":        {dial: plain, request: strings.Replace(kept, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)},
+	}
+	for name, p := range loads {
+		p.every, p.stop = every, stop
+		share := conns / 8
+		if name == "kept alive" {
+			share = conns - 2*share
+		}
+		p.start(share)
+	}
+	progress := func() {
+		for name, p := range loads {
+			was := p.count()
+			n.until("requests, "+name, func() bool { return p.count() > was+between/8 })
+		}
+	}
+	began := time.Now()
+	progress()
+	var longest time.Duration
+	for range 3 {
+		longest = max(longest, n.upgrade().Waited)
+		progress()
+	}
+	took := time.Since(began)
+	close(stop)
+	for name, p := range loads {
+		p.done.Wait()
+		t.Logf("%s: %d requests, the slowest %v", name, p.served, p.longest.Round(time.Millisecond))
+		for _, err := range p.errs {
+			t.Errorf("%s: %v", name, err)
+		}
+		if p.longest > 5*time.Second {
+			t.Errorf("%s: a request waited %v", name, p.longest)
+		}
+	}
+	t.Logf("in %v; clients waited at most %v by the supervisor's measure", took.Round(time.Millisecond), longest)
+	if n.cmd.Process.Pid != parent || gone(parent) {
+		t.Error("the watching process is another")
+	}
+	if a := n.get(url + "/x"); a.body != "hello /x" {
+		t.Errorf("afterwards: %+v", a)
+	}
 	if code := n.stop(); code != 0 {
-		u.t.Fatalf("member %d: exit %d", i, code)
+		t.Errorf("exit %d, want 0", code)
 	}
-	u.nodes[i] = memberOf(u.t, program, n.dir, "--role", role)
-	u.everywhere(u.url, fmt.Sprint(u.version), u.nodes[i])
-	u.live[i].Store(u.nodes[i])
 }
 
-// works deploys by way of a voter, and writes keys at all members: all of it comes to all.
-func (u *upgraded) works(by int) {
-	u.t.Helper()
-	u.version++
-	if again := u.deploy(u.nodes[by], saying(u.t, fmt.Sprint(u.version))); again != u.url {
-		u.t.Errorf("the address became %s", again)
+// endless streams until its client leaves, or (/short) for a while; /task answers at once and leaves a task behind.
+const endless = `let tasks = 0;
+export default { fetch(request, env, ctx) {
+	const path = new URL(request.url).pathname, text = s => new TextEncoder().encode(s), wait = ms => new Promise(r => setTimeout(r, ms));
+	if (path === "/task") { ctx.waitUntil(wait(1200).then(() => console.log("the task has ended"))); return new Response("ok"); }
+	return new Response(new ReadableStream({ async start(c) {
+		c.enqueue(text("begun\n"));
+		for (let i = 0; path !== "/short" || i < 12; i++) await wait(100);
+		c.enqueue(text("ended\n"));
+		c.close();
+	} })); } }`
+
+// stream begins an answer of the endless worker, and returns when its first line is there.
+func (n *node) stream(url string) *http.Response {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), limit)
+	n.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	if err != nil {
+		n.t.Fatal(err)
 	}
-	for i, n := range u.nodes {
-		expect(u.t, "put", n.do("PUT", fmt.Sprintf("%s/key-%d", u.url, i), strings.NewReader(fmt.Sprintf("of %d", u.version))), 200, "put")
+	res, err := n.client(n.info.HTTP, nil).Do(req)
+	if err != nil {
+		n.t.Fatal(err)
 	}
-	for i := range u.nodes {
-		u.everywhere(fmt.Sprintf("%s/key-%d", u.url, i), fmt.Sprintf("of %d", u.version), u.nodes...)
+	n.t.Cleanup(func() { res.Body.Close() })
+	if _, err := io.ReadFull(res.Body, make([]byte, len("begun\n"))); err != nil {
+		n.t.Fatal(err)
 	}
-	u.everywhere(u.url, fmt.Sprint(u.version), u.nodes...)
-	u.everywhere(u.url+"/sql", "rows", u.nodes[0]) // at home there
+	return res
 }
 
-// leads returns which voter leads.
-func (u *upgraded) leads() int {
-	u.t.Helper()
-	for id, m := range u.members(u.nodes[0]) {
-		if m.Leads {
-			return slices.IndexFunc(u.nodes, func(n *node) bool { return n.id() == id })
+func endlessWorker(t *testing.T) string {
+	return write(t, map[string]string{
+		"worker.toml": "name = \"endless\"\nmain = \"e.js\"\nhandlers = [\"fetch\"]\nendpoint = true\n", "e.js": endless})
+}
+
+// Streams and tasks of waitUntil that end within --drain-timeout end before the old process gives way; a stream that does not is cut so
+// that its client sees it. Meanwhile everybody is served.
+func TestUpgradeLetsStreamsEnd(t *testing.T) {
+	n := start(t, t.TempDir(), "--drain-timeout", "20s")
+	url := n.deploy(endlessWorker(t))
+	short := n.stream(url + "/short")
+	n.get(url + "/task")
+	n.upgrade()
+	if rest, err := io.ReadAll(short.Body); err != nil || string(rest) != "ended\n" {
+		t.Errorf("the stream went on with %q, %v", rest, err)
+	}
+	n.stop()
+	if !strings.Contains(n.log.String(), "the task has ended") {
+		t.Error("the task was cut")
+	}
+
+	n = start(t, n.dir, "--drain-timeout", "500ms")
+	long := n.stream(url + "/long")
+	n.upgrade()
+	if rest, err := io.ReadAll(long.Body); err == nil {
+		t.Errorf("the stream that was cut ended as if it were whole, with %q", rest)
+	}
+}
+
+// A program or a configuration with which the node does not start changes nothing, and is told; one that fails when the old process has
+// let go is rolled back.
+func TestUpgradeIsRolledBack(t *testing.T) {
+	faulty, err := faultBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "edged.toml")
+	text := filepath.Join(t.TempDir(), "text")
+	for path, content := range map[string]string{config: "max_cpu = \"5s\"\n", text: "no program\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
 		}
 	}
-	u.t.Fatal("nobody leads")
-	return -1
+	n := startBinary(t, binary, []string{"EDGED_FAULTPOINT=control.publish"}, t.TempDir(), "--config", config)
+	url := n.deploy(hello(t, ""))
+	refused := func(want string, flags ...string) {
+		t.Helper()
+		out, code := n.try(append([]string{"upgrade"}, flags...)...)
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit %d, want 1 and %q in\n%s", code, want, out)
+		}
+		if a := n.get(url + "/x"); a.body != "hello /x" {
+			t.Errorf("after %v: %+v", flags, a)
+		}
+	}
+	refused("no such file", "--binary", text+"s")
+	refused("is not a program", "--binary", filepath.Dir(text))
+	refused("cannot be started: exec format error", "--binary", text)
+	refused("does not start: exit status 1", "--binary", "/bin/false")
+	if err := os.WriteFile(config, []byte("max_cpus = \"5s\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(`unknown key "max_cpus"`)
+	if pid := n.info.PID; gone(pid) {
+		t.Error("the serving process is another")
+	}
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused("has ended before it served", "--binary", faulty)
+	n.again()
+	n.upgrade() // nothing is left that is in the way
+	if code := n.stop(); code != 0 {
+		t.Errorf("exit %d, want 0", code)
+	}
 }
 
-// Rolling upgrade (issue 7): three voters and an edge are upgraded one at a time as docs/fleet.md says, the edge first, the leader last. At
-// every step all serve, a deploy by way of an old and of a new voter comes to all, and so does what any of them writes. At the end all
-// announce their level. A voter and the edge go back to the program before in the same way.
-func TestRollingUpgrade(t *testing.T) {
-	old := before(t)
-	u := &upgraded{fleetOf: foundFleetOf(t, old, 3, 1), version: 1}
-	u.url = u.deploy(u.nodes[0], saying(t, "1"))
-	u.everywhere(u.url, "1", u.nodes...)
-	u.watch()
-	order := []int{3, 0, 1, 2}
-	for k := range order {
-		if k > 0 && k < 3 && order[k] == u.leads() { // last
-			order[k], order[3] = order[3], order[k]
-		}
-		u.exchange(order[k], binary)
-		u.works(order[min(k+1, 3)]) // an old voter while there is one
-		u.works(order[max(k, 1)])   // a new one, as soon as there is one
-	}
-	u.nodes[0].waits(func() bool {
-		for _, m := range u.members(u.nodes[0]) {
-			if m.Level < 1 || m.Version == "" || m.Version == "before" {
-				return false
+// childrenOf lists the processes that a process has started.
+func childrenOf(pid int) (list []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task)
+		for _, f := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(f); err == nil && !gone(child) {
+				list = append(list, child)
 			}
 		}
-		return true
-	}, "not all announce the new program")
-	for _, i := range []int{order[1], 3} {
-		u.exchange(i, old)
-		u.works(i % 3)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.broken) > 0 || u.asked.Load() == 0 {
-		t.Errorf("of %d questions %d were not answered: %s", u.asked.Load(), len(u.broken), strings.Join(u.broken[:min(5, len(u.broken))], "\n"))
+	return list
+}
+
+// Whichever process is killed in the middle of an upgrade, the node goes on or can be started again.
+func TestUpgradeOfAProcessThatDies(t *testing.T) {
+	n := start(t, t.TempDir(), "--drain-timeout", "20s")
+	url := n.deploy(endlessWorker(t))
+	parent := n.cmd.Process.Pid
+	// begin starts an upgrade that waits for a stream to end, and returns the process that waits for that.
+	begin := func() (next int, end chan string) {
+		n.stream(url + "/long")
+		end = make(chan string, 1)
+		said, w := io.Pipe()
+		cmd := exec.Command(binary, "upgrade", "--data-dir", n.dir)
+		cmd.Stdout, cmd.Stderr = w, w
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(said)
+		go func() { // ends with the command, which ends with the upgrade
+			err := cmd.Wait()
+			w.CloseWithError(io.EOF)
+			_ = err
+		}()
+		if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "ready to take over") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		go func() { // as above
+			rest, _ := io.ReadAll(lines)
+			end <- string(rest)
+		}()
+		for _, pid := range childrenOf(parent) {
+			if pid != n.info.PID {
+				next = pid
+			}
+		}
+		if next == 0 {
+			t.Fatalf("no second process: %v", childrenOf(parent))
+		}
+		return next, end
+	}
+	kill := func(pid int) {
+		t.Helper()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	_, end := begin()
+	kill(n.info.PID)
+	if out := <-end; !strings.Contains(out, "upgradeResult to") {
+		t.Errorf("the old process killed: %s", out)
+	}
+	n.again()
+
+	next, end := begin()
+	kill(next)
+	n.until("replacement", func() bool { return len(childrenOf(parent)) == 2 })
+	kill(n.info.PID) // its stream would hold it for long
+	if out := <-end; !strings.Contains(out, "the program before serves again") {
+		t.Errorf("the new process killed: %s", out)
+	}
+	n.again()
+	if a := n.get(url + "/task"); a.body != "ok" {
+		t.Errorf("afterwards: %+v", a)
+	}
+
+	next, end = begin()
+	kill(parent)
+	n.wait()
+	if out := <-end; !strings.Contains(out, "has ended before it answered") {
+		t.Errorf("the watching process killed: %s", out)
+	}
+	n.until("end of both", func() bool { return gone(next) && gone(n.info.PID) })
+	again := start(t, n.dir, "--http", n.info.HTTP, "--https", n.info.HTTPS, "--control", n.info.Control, "--admin", n.info.Admin)
+	again.upgrade()
+	if code := again.stop(); code != 0 {
+		t.Errorf("exit %d, want 0", code)
+	}
+	if out, code := again.try("upgrade"); code != 1 || !strings.Contains(out, "no supervised node serves on") {
+		t.Errorf("without a node: exit %d, %s", code, out)
+	}
+}
+
+// A service manager that listens itself (socket activation) passes its sockets, told by name or by address.
+func TestSocketActivation(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, dir)
+	url := first.deploy(hello(t, ""))
+	first.stop()
+	for _, supervise := range []string{"--supervise=true", "--supervise=false"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		early, err := net.Dial("tcp", l.Addr().String()) // before there is a process
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer early.Close()
+		if _, err := fmt.Fprintf(early, "GET /x HTTP/1.1\r\nHost: %s\r\n\r\n", strings.TrimPrefix(url, "http://")); err != nil {
+			t.Fatal(err)
+		}
+		file, err := l.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http exec "$0" "$@"`, binary, "run", "--data-dir", dir,
+			"--https", "", "--control", "127.0.0.1:0", "--admin", "", supervise)
+		cmd.ExtraFiles = []*os.File{file}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		early.SetDeadline(time.Now().Add(limit))
+		res, err := http.ReadResponse(bufio.NewReader(early), nil)
+		if err != nil || res.StatusCode != 200 {
+			t.Errorf("%s: %v %v", supervise, res, err)
+		}
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v", supervise, err)
+		}
+	}
+}
+
+// edged drain tells what holds the node, before and while it stops, and waits for its end.
+func TestDrainExplains(t *testing.T) {
+	n := start(t, t.TempDir(), "--drain-timeout", "20s")
+	url := n.deploy(endlessWorker(t))
+	held := n.stream(url + "/long")
+	if out := n.edged("drain", "--explain"); !strings.Contains(out, "state        serving") || !strings.Contains(out, "answer") ||
+		!strings.Contains(out, "default/endless") {
+		t.Errorf("while it serves: %s", out)
+	}
+	n.edged("drain")
+	n.until("drain", func() bool { return strings.Contains(n.edged("drain", "--explain"), "state        draining") })
+	ended := make(chan string, 1)
+	go func() { out, code := n.try("drain", "--wait"); ended <- fmt.Sprint(out, code) }() // ends with the node
+	held.Body.Close()
+	n.wait()
+	if got := <-ended; got != "the node has ended\n0" || n.cmd.ProcessState.ExitCode() != 0 {
+		t.Errorf("drain --wait: %s; the node's exit code %d", got, n.cmd.ProcessState.ExitCode())
 	}
 }
