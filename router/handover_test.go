@@ -162,11 +162,11 @@ func TestHandOverOfTLS(t *testing.T) {
 	kept.send(fmt.Sprintf(ask, "1"))
 	kept.serves("first https://a.test/1 [127.0.0.1] [https]", false)
 	half, wrong, gone := f.dial(t).tls("a.test"), f.dial(t).tls("a.test"), f.dial(t).tls("a.test")
-	half.send("GET /half HTTP/1.1\r\nHo")
-	for _, c := range []*client{wrong, gone} {
+	for _, c := range []*client{half, wrong, gone} { // their handshakes are over on this side, too
 		c.send(fmt.Sprintf(ask, "1"))
 		c.response("GET")
 	}
+	half.send("GET /half HTTP/1.1\r\nHo")
 	held := &halfWritten{Conn: f.dial(t).Conn, hold: make(chan struct{})}
 	shaking := tls.Client(held, &tls.Config{ServerName: "a.test", InsecureSkipVerify: true})
 	shaken := make(chan error, 1)
@@ -193,7 +193,7 @@ func TestHandOverOfTLS(t *testing.T) {
 	if res, _ := wrong.response("GET"); res.StatusCode != 421 {
 		t.Errorf("another host than the server name: %d", res.StatusCode)
 	}
-	until(t, "the last relay", func() bool { next.mu.Lock(); defer next.mu.Unlock(); return len(next.crowd.conns) > 0 })
+	until(t, "the last relay", func() bool { return f.crowd.len() == 1 && f.Holding(time.Now(), 0).Relayed == 1 })
 	late := &client{t: t, Conn: shaking, br: bufio.NewReader(shaking)}
 	end() // a relay that is still there ends politely
 	if b, err := io.ReadAll(late.br); err != nil || len(b) > 0 {
