@@ -81,6 +81,10 @@ func openDoor(dir string) (*door, error) {
 		return nil, err
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path does not last
+	if err := os.Chmod(path, 0o600); err != nil { // its folder is private already
+		l.Close()
+		return nil, err
+	}
 	d := &door{dir: dir, listener: l, wishes: make(chan wish), closed: make(chan struct{})}
 	d.open.Go(func() { d.accept() })
 	return d, nil

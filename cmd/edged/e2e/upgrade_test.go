@@ -360,7 +360,7 @@ func TestUpgradeOfAProcessThatDies(t *testing.T) {
 
 	_, end := begin()
 	kill(n.info.PID)
-	if out := <-end; !strings.Contains(out, "upgradeResult to") {
+	if out := <-end; !strings.Contains(out, "upgraded to") {
 		t.Errorf("the old process killed: %s", out)
 	}
 	n.again()
