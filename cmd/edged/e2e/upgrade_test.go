@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -367,7 +368,7 @@ func TestUpgradeOfAProcessThatDies(t *testing.T) {
 
 	next, end := begin()
 	kill(next)
-	n.until("replacement", func() bool { return len(childrenOf(parent)) == 2 })
+	n.until("replacement", func() bool { all := childrenOf(parent); return len(all) == 2 && !slices.Contains(all, next) })
 	kill(n.info.PID) // its stream would hold it for long
 	if out := <-end; !strings.Contains(out, "the program before serves again") {
 		t.Errorf("the new process killed: %s", out)
