@@ -130,7 +130,7 @@ func begin(ctx context.Context, cfg config, files []string) error {
 }
 
 // long are the parts that run only when they are named: a run without names has to end within ten minutes.
-var long = []string{"density", "databases", "soak", "converge", "fleet"}
+var long = []string{"density", "databases", "soak", "converge", "fleet", "engine"}
 
 // part is one of the measurements.
 type part struct {

@@ -24,7 +24,7 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	a := &authority{}
 	der, key := a.sign(t, "authority", nil)
@@ -36,7 +36,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-func (a *authority) sign(t *testing.T, name string, ip net.IP) ([]byte, *ecdsa.PrivateKey) {
+func (a *authority) sign(t testing.TB, name string, ip net.IP) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *authority) sign(t *testing.T, name string, ip net.IP) ([]byte, *ecdsa.P
 }
 
 // issue makes a node's identity.
-func (a *authority) issue(t *testing.T, name, ip string) identity {
+func (a *authority) issue(t testing.TB, name, ip string) identity {
 	t.Helper()
 	der, key := a.sign(t, name, net.ParseIP(ip))
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)

@@ -6,6 +6,7 @@
 //	node_test.go    the process of one node: the test binary, started again
 //	proc_test.go    a node's process, as the cases see it
 //	certs_test.go   who is who
+//	measure_test.go, converge_bench_test.go  how long a put takes to reach all, on loopback
 //
 // Invariants: nothing outside the namespaces that a run makes for itself is changed, and they go with its processes. A machine
 // that does not allow namespaces, or has no ip, nft or tc, skips the run and says why.

@@ -166,13 +166,13 @@ func (f *fabric) testStoppedPeer(t *testing.T) {
 	f.same(t)
 }
 
-// A cut of 40 s, longer than a session lives without a word, in which the node that is cut off also restarts.
+// A cut of 60 s, longer than a session lives without a word, in which the node that is cut off also restarts.
 func (f *fabric) testLongCut(t *testing.T) {
 	a, b, c := f.nodes[0], f.nodes[1], f.nodes[2]
 	a.put(t, "fate", 100, 100, 1)
 	f.level(t, soon, f.nodes...)
 	f.cut(t, b)
-	end := time.Now().Add(40 * time.Second)
+	end := time.Now().Add(60 * time.Second)
 	a.do(t, order{Op: "delete", Key: "fate", Count: 50})
 	c.put(t, "while", 200, 100, 2)
 	b.put(t, "alone", 200, 100, 3)
@@ -184,7 +184,7 @@ func (f *fabric) testLongCut(t *testing.T) {
 	eventually(t, "sessions end", soon, func() bool { return a.metric(t, "peers_live") == 1 && time.Now().After(end) })
 	f.introduce(t)
 	f.heal(t)
-	t.Logf("level %v after a cut of 40 s and a restart", f.level(t, soon, f.nodes...))
+	t.Logf("level %v after a cut of 60 s and a restart", f.level(t, soon, f.nodes...))
 	f.same(t)
 	for _, p := range f.nodes {
 		if got := p.do(t, order{Op: "get", Key: "fate0"}).Sum; got != "-" {

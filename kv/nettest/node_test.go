@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -40,11 +41,12 @@ type setup struct {
 	Name, IP, Dir, KeyFile string
 	ID                     identity
 	Reserve                uint64 // bytes of its disk that stay free
+	Loopback               bool   // IP is one of this machine's own: there is no link to set up
 }
 
 // order is one line that a node's process is sent; answer what it says to it.
 type order struct {
-	Op      string // members, put, delete, get, list, wait, state
+	Op      string // members, put, delete, get, list, wait, state; follow, load, arrivals (measure_test.go)
 	Key     string
 	Size    int
 	Count   int            // put and delete: keys Key+"0", Key+"1" and so on; 0 means Key itself
@@ -52,7 +54,8 @@ type order struct {
 	Members []kv.Member    // members
 	Origin  replica.Origin // wait
 	Seq     uint64         // wait
-	Within  time.Duration  // wait
+	Within  time.Duration  // wait, load
+	Rate    int            // load: puts a second
 }
 
 type answer struct {
@@ -65,6 +68,9 @@ type answer struct {
 	Took    time.Duration // wait
 	RSS     int64
 	Metrics map[string]float64
+
+	Acked    []moment   // load
+	Arrivals []arrivals // arrivals
 }
 
 // runNode is the process of one node: it sets up its end of the link, serves its store, and obeys.
@@ -75,7 +81,11 @@ func runNode() error {
 	if err := in.Decode(&s); err != nil {
 		return err
 	}
-	for _, args := range []string{"link set lo up", "addr add " + s.IP + "/24 dev eth0", "link set eth0 up"} {
+	links := []string{"link set lo up", "addr add " + s.IP + "/24 dev eth0", "link set eth0 up"}
+	if s.Loopback {
+		links = nil
+	}
+	for _, args := range links {
 		if b, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
 			return fmt.Errorf("ip %s: %w: %s", args, err, b)
 		}
@@ -116,6 +126,7 @@ type node struct {
 	watch  *disk.Space
 	reg    *prometheus.Registry
 	server *http.Server
+	meter  measure
 }
 
 func openNode(s setup) (*node, error) {
@@ -128,8 +139,12 @@ func openNode(s setup) (*node, error) {
 	n := &node{reg: prometheus.NewRegistry(), watch: disk.NewSpace(disk.SpaceOptions{Dir: s.Dir, Reserve: s.Reserve, Every: 20 * time.Millisecond})}
 	cache := pebble.NewCache(16 << 20)
 	defer cache.Unref()
+	says := io.Writer(os.Stderr)
+	if s.Loopback {
+		says = io.Discard // a measurement has no faults to tell of, but processes that end
+	}
 	n.store, err = kv.Open(kv.Options{Dir: s.Dir, Node: s.Name, Cache: cache, MemSize: 4 << 20, Space: n.watch,
-		Metrics: kv.NewMetrics(n.reg), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", s.Name),
+		Metrics: kv.NewMetrics(n.reg), Log: slog.New(slog.NewTextHandler(says, nil)).With("node", s.Name),
 		Peers: &kv.PeerOptions{
 			Client: &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true,
 				DialContext:     (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
@@ -167,6 +182,12 @@ func (n *node) obey(ctx context.Context, o order) (a answer, err error) {
 		begin := time.Now()
 		err = n.store.Wait(wctx, o.Origin, o.Seq)
 		a.Took = time.Since(begin)
+	case "follow":
+		n.meter.follow(ctx, n.store, o.Members)
+	case "load":
+		a.Acked, err = n.meter.load(ctx, n.store, o)
+	case "arrivals":
+		a.Arrivals = n.meter.arrived()
 	case "state":
 		a.RSS, a.Metrics, err = n.state()
 	default:

@@ -28,13 +28,16 @@ type proc struct {
 	ends []io.Closer
 }
 
-// start runs the node in a network of its own and waits until its store is open.
-func (p *proc) start(t *testing.T, attach func(pid int) error) {
+// start runs the node in a network of its own, or in this one if it is set up for loopback, and waits until its store is open.
+func (p *proc) start(t testing.TB, attach func(pid int) error) {
 	t.Helper()
 	p.cmd = exec.Command("/proc/self/exe")
 	p.cmd.Env = append(os.Environ(), roleEnv+"=node")
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if p.setup.Loopback {
+		p.cmd.SysProcAttr.Cloneflags = 0
+	}
 	in, err := p.cmd.StdinPipe()
 	out, err2 := p.cmd.StdoutPipe()
 	if err := errors.Join(err, err2, p.cmd.Start()); err != nil {
@@ -65,7 +68,7 @@ func (p *proc) kill() {
 }
 
 // try sends an order and returns the answer; its error is what the node says.
-func (p *proc) try(t *testing.T, o order) (answer, error) {
+func (p *proc) try(t testing.TB, o order) (answer, error) {
 	t.Helper()
 	var a answer
 	if err := errors.Join(p.in.Encode(o), p.out.Decode(&a)); err != nil {
@@ -77,7 +80,7 @@ func (p *proc) try(t *testing.T, o order) (answer, error) {
 	return a, nil
 }
 
-func (p *proc) do(t *testing.T, o order) answer {
+func (p *proc) do(t testing.TB, o order) answer {
 	t.Helper()
 	a, err := p.try(t, o)
 	if err != nil {
@@ -86,12 +89,12 @@ func (p *proc) do(t *testing.T, o order) answer {
 	return a
 }
 
-func (p *proc) put(t *testing.T, key string, count, size int, seed byte) {
+func (p *proc) put(t testing.TB, key string, count, size int, seed byte) {
 	t.Helper()
 	p.do(t, order{Op: "put", Key: key, Count: count, Size: size, Seed: seed})
 }
 
-func (p *proc) metric(t *testing.T, name string) float64 {
+func (p *proc) metric(t testing.TB, name string) float64 {
 	t.Helper()
 	return p.do(t, order{Op: "state"}).Metrics[name]
 }
@@ -101,7 +104,7 @@ func (p *proc) member() kv.Member {
 }
 
 // eventually polls, as what it waits for happens in other processes.
-func eventually(t *testing.T, what string, within time.Duration, ok func() bool) {
+func eventually(t testing.TB, what string, within time.Duration, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
