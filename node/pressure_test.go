@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,20 +44,22 @@ func TestPressure(t *testing.T) {
 // Idle sandboxes go first and for as long as it takes, then new ones, then new work; all of it comes back by itself.
 func TestMemoryWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		left, shed := int64(gib/2), 0
-		var tight, shut bool
-		w := &memoryWatch{read: func() machine.Memory { return machine.Memory{Limit: gib, Available: left, Own: gib / 2} },
-			shed: func() int { shed++; return 1 }, tight: func(on bool) { tight = on }, shut: func(on bool) { shut = on }, log: slog.New(slog.DiscardHandler)}
+		var left, shed atomic.Int64
+		var tight, shut atomic.Bool
+		left.Store(gib / 2)
+		w := &memoryWatch{read: func() machine.Memory { return machine.Memory{Limit: gib, Available: left.Load(), Own: gib / 2} },
+			shed: func() int { shed.Add(1); return 1 }, tight: tight.Store, shut: shut.Store, log: slog.New(slog.DiscardHandler)}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- w.run(ctx) }() // ends below
 		check := func(what string, free int64, wantShed, wantTight, wantShut bool) {
 			t.Helper()
-			left, shed = free, 0
+			left.Store(free)
+			shed.Store(0)
 			time.Sleep(3 * pressureLook)
 			synctest.Wait()
-			if (shed >= 2) != wantShed || tight != wantTight || shut != wantShut || (w.problem() != "") != wantShut {
-				t.Errorf("%s: shed %d times, tight %t, shut %t, %q", what, shed, tight, shut, w.problem())
+			if (shed.Load() >= 2) != wantShed || tight.Load() != wantTight || shut.Load() != wantShut || (w.problem() != "") != wantShut {
+				t.Errorf("%s: shed %d times, tight %t, shut %t, %q", what, shed.Load(), tight.Load(), shut.Load(), w.problem())
 			}
 		}
 		check("enough", gib/2, false, false, false)
@@ -70,8 +73,8 @@ func TestMemoryWatch(t *testing.T) {
 		check("enough again", gib/2, false, false, false)
 		check("nothing again", gib/64, true, true, true)
 		stop()
-		if err := <-done; err != nil || tight || shut {
-			t.Errorf("stopped: %v, tight %t, shut %t", err, tight, shut)
+		if err := <-done; err != nil || tight.Load() || shut.Load() {
+			t.Errorf("stopped: %v, tight %t, shut %t", err, tight.Load(), shut.Load())
 		}
 	})
 }
