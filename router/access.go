@@ -30,7 +30,7 @@ type Access struct {
 }
 
 // wantsReceipt reports whether anybody reads what an invocation on this connection costs.
-func (c *conn) wantsReceipt() bool { return c.diagnosed || c.r.opt.Access != nil }
+func (c *conn) wantsReceipt() bool { return c.diagnosed && c.head.Explain || c.r.opt.Access != nil }
 
 // over tells those who watch of an exchange that has ended; read is how much of the request's body was read.
 func (c *conn) over(start time.Time, read int64) {

@@ -214,9 +214,8 @@ func (c *conn) diagnose(dst []byte, answer string) []byte {
 	if answer == answerCode {
 		dst = h1.AppendField(dst, "Edged-Sandbox", c.res.Origin.String())
 	}
-	dst = c.appendReceipt(dst)
 	if c.head.Explain {
-		dst = c.appendExplanation(dst, answer)
+		dst = c.appendExplanation(c.appendReceipt(dst), answer)
 	}
 	return dst
 }

@@ -182,7 +182,7 @@ func runFlags(f *pflag.FlagSet, opt *node.Options) {
 	sizeVar(f, &opt.MaxHeldBytes, "max-held-bytes", 16<<30, "artifacts that one tenant may hold")
 	f.IntVar(&opt.ControlRate, "control-rate", 10_000, "requests per second of one principal on the control listener; twice as many at once")
 	f.StringSliceVar(&opt.TrustedProxies, "trusted-proxies", nil, "addresses or prefixes whose forwarding headers and PROXY protocol are believed")
-	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version, Edged-Sandbox, Edged-Receipt and, on request, Edged-Explain; empty = nobody")
+	f.StringSliceVar(&opt.TrustedDiagnostics, "trusted-diagnostics", []string{"loopback"}, "peers that get Edged-Version, Edged-Sandbox and, on request, Edged-Receipt and Edged-Explain; empty = nobody")
 	f.StringVar(&opt.TLSDir, "tls-dir", "", "directory of certificates for routed names, NAME.pem with NAME.key, read again when they change (default: the local CA signs all)")
 	f.StringVar(&opt.Role, "role", "control,edge", "what this node does in a fleet: control, edge or both; without edge --http and --https are off")
 	f.StringVar(&opt.Peer, "peer", "", "address at which the other members of a fleet reach this node; empty = it runs alone")
