@@ -86,7 +86,7 @@ func idleFor(t *testing.T, f *front, n int) {
 	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
 		old := 0
 		f.crowd.each(func(c *conn) {
-			if at, waits := c.idleSince(); waits && !c.leaving && time.Since(at) >= shedIdle {
+			if at, waits := c.idleSince(); waits && !c.shed && time.Since(at) >= shedIdle {
 				old++
 			}
 		})
