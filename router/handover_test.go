@@ -88,6 +88,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// accepted waits for n connections. One that is still the kernel's would end with the listener, which a supervisor keeps open.
+func (f *front) accepted(t *testing.T, n int) {
+	t.Helper()
+	until(t, "accepted connections", func() bool { return f.crowd.len() == n })
+}
+
 const ask = "GET /%s HTTP/1.1\r\nHost: a.test\r\n\r\n"
 
 // A hand-over closes no connection: whatever it is at, its next request is answered by the router after, with nothing lost of what came
@@ -110,6 +116,7 @@ func TestHandOver(t *testing.T) {
 	half.send("GET /half HTTP/1.1\r\nHo")
 	slow.send(fmt.Sprintf(ask, "slow") + fmt.Sprintf(ask, "behind") + "GET /ha")
 	wait(t, "the handler", entered)
+	f.accepted(t, 5)
 
 	next := successor(t, Options{}, naming("second"))
 	f.HandOver(takeTo(t, next.Router))
@@ -143,6 +150,7 @@ func TestHandOverBehindAProxy(t *testing.T) {
 	told.send("PROXY TCP4 192.0.2.9 192.0.2.1 1 2\r\n" + fmt.Sprintf(ask, "1"))
 	told.serves("first http://a.test/1 [192.0.2.9] [http]", false)
 
+	f.accepted(t, 3)
 	next := successor(t, opt, naming("second"))
 	f.over(t, next)
 	f.Rest(t.Context())
