@@ -23,12 +23,14 @@ var errAnswer = event.ErrWorker.New("sandbox.Serve", "the worker's response cann
 // were given to waitUntil.
 func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err error) {
 	in := g.in
-	parts, err := in.Call(g.version.entries[entryFinish], engine.Undefined, value)
-	if err != nil {
-		return false, g.uncaught(err)
+	var part [statePlaces]engine.Value // borrowed
+	parts := engine.Undefined
+	if g.plain = g.readPlain(value, &part); !g.plain {
+		if parts, err = in.Call(g.version.entries[entryFinish], engine.Undefined, value); err != nil {
+			return false, g.uncaught(err)
+		}
+		in.Items(parts, part[:6])
 	}
-	var part [6]engine.Value // borrowed from parts
-	in.Items(parts, part[:])
 	status, _ := part[0].Int()
 	header, body := part[1], part[3]
 	kind, _ := part[2].Int()
@@ -69,6 +71,38 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	g.drop(parts)
 	g.drop(value)
 	return g.stream != nil || g.splice != nil || waits > 0, nil
+}
+
+// The places in a Response's state, as the prelude numbers them, that readPlain looks at; the first six are those that dispatchFinish
+// returns.
+const (
+	stateStatus = 0
+	stateHeader = 1
+	stateKind   = 2
+	stateLength = 4
+	stateTasks  = 5
+	stateTaken  = 6
+	stateFlags  = 8
+	statePlaces = 9
+)
+
+// readPlain reads a Response as dispatchFinish would, without a call: one that has all that it needs, of an invocation that ends with it.
+// It reports false for every other.
+func (g *guest) readPlain(value engine.Value, part *[statePlaces]engine.Value) bool {
+	if g.waitUsed {
+		return false
+	}
+	state, ok := g.in.Twin(value, g.version.entries[entryResponse])
+	if !ok || !g.in.ItemsInPlace(state, part[:]) {
+		return false
+	}
+	kind, ok := part[stateKind].Int()
+	if !ok || kind < bodyNull || kind >= bodyStream || !part[stateStatus].IsInt() || !part[stateHeader].IsString() ||
+		part[stateTaken] != engine.False || part[stateFlags] != engine.Int(0) {
+		return false
+	}
+	part[stateTasks] = engine.Int(0)
+	return kind == bodyNull || g.in.PutItem(state, stateTaken, engine.True)
 }
 
 // wholeBody copies a body that is all there.

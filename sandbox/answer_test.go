@@ -1,9 +1,88 @@
 package sandbox
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"edged/internal/fault"
+	"edged/sandbox/event"
 )
+
+// Most responses are read where they are, the others through the prelude: nobody can tell which. Each handler answers twice.
+func TestResponsesReadInPlace(t *testing.T) {
+	const modules = `const kept = new Response('kept');
+		class Mine extends Response {}
+		let stolen;
+		const slots = new Proxy(new Response('bait'), { get(target, name) { if (typeof name === 'symbol') stolen ??= name; return target[name]; } });
+		try { Response.prototype.text.call(slots).catch(() => {}); } catch {}`
+	boxes := map[Isolation]*Sandbox{}
+	for _, isolation := range []Isolation{IsolateRequest, IsolateWorker} {
+		boxes[isolation] = newBox(t, Options{Isolation: isolation, MaxCPU: 50 * time.Millisecond})
+	}
+	for _, c := range []struct {
+		handler string // the body of fetch
+		want    string // status, header names, body; of both answers
+		again   string // of the second, if that is another
+	}{
+		{"return new Response('text')", "200 content-type text", ""},
+		{"return new Response()", "200  ", ""},
+		{"return new Response(null, { status: 204, headers: { a: '1' } })", "204 a ", ""},
+		{"return new Response('x', { status: 404, statusText: 'Gone fishing', headers: [['a', '1'], ['b', '2']] })", "404 a b content-type x", ""},
+		{"return new Response(new Uint8Array([104, 105]))", "200  hi", ""},
+		{"return Response.json({ a: [1] })", "200 content-type {\"a\":[1]}", ""},
+		{"return Response.json(1, { status: 201, headers: { 'content-type': 'x/y' } })", "201 content-type 1", ""},
+		{"return new Response('cloned').clone()", "200 content-type cloned", ""},
+		{"const r = new Response('kept'); r.headers.set('a', '1'); return r", "200 content-type a kept", ""},
+		{"return Response.redirect('http://a.test/')", "302 location ", ""},
+		{"return new Mine('mine')", "200 content-type mine", ""},
+		{"const r = new Response('more'); r.more = 1; return r", "200 content-type more", ""},
+		{"return Object.freeze(new Response('frozen'))", "200 content-type frozen", ""},
+		{"return new Proxy(new Response('x'), {})", "200 content-type x", ""},
+		{"return Response.error()", "worker_error", ""},
+		{"const r = new Response('read'); await r.text(); return r", "worker_error", ""},
+		{"const r = new Response('read'); r.body.getReader(); return r", "worker_error", ""},
+		{"return 'text'", "worker_error", ""},
+		{"return Object.create(Response.prototype)", "worker_error", ""},
+		{"return { __proto__: Response.prototype }", "worker_error", ""},
+		{"context.waitUntil(Promise.resolve()); return new Response('later')", "200 content-type later", ""},
+		{"const r = new Response('x'); context.waitUntil(Promise.resolve().then(() => { if (!r.bodyUsed) throw 1 })); return r", "200 content-type x", ""},
+		{"return kept", "200 content-type kept", "worker_error"},
+		{"const r = new Response('x'); if (stolen) r[stolen] = { get 0() { for (;;); } }; return r", "cpu_exceeded", ""},
+		{"const r = new Response('x'); if (stolen) r[stolen][1] = 'a: b\\r\\n'; return r", "worker_error", ""},
+		{"const r = new Response('x'); if (stolen) r[stolen][0] = 99; return r", "worker_error", ""},
+	} {
+		for isolation, s := range boxes {
+			v := openWorker(t, s, fmt.Sprintf("%s; export default { async fetch(request, env, context) { %s } }", modules, c.handler))
+			for i := range 2 {
+				want := c.want
+				if i == 1 && c.again != "" && isolation == IsolateWorker {
+					want = c.again
+				}
+				if got := shown(v); got != want {
+					t.Errorf("%s: answer %d under isolation %d is %q, want %q", c.handler, i, isolation, got, want)
+				}
+			}
+		}
+	}
+}
+
+// shown is an answer in one line.
+func shown(v *Version) string {
+	var res event.Response
+	if err := v.Serve(context.Background(), request(), &res); err != nil {
+		return fault.NameOf(err)
+	}
+	var names []string
+	for i, field := range strings.Split(string(res.Header), "\n") {
+		if i%2 == 0 && field != "" {
+			names = append(names, field)
+		}
+	}
+	return fmt.Sprintf("%d %s %s", res.Status, strings.Join(names, " "), res.Body)
+}
 
 // A packed header that the prelude would never make is refused all the same.
 func TestCheckHeader(t *testing.T) {

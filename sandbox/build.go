@@ -36,6 +36,8 @@ const (
 	entryDescribe
 	entryRejection
 	entryImported
+	numFunctions
+	entryResponse = iota - 1 // no function, but the sample of a Response
 	numEntries
 	entryGet = numEntries // of a version's image: no function, but the method of most requests
 )
@@ -293,8 +295,8 @@ func (s *Sandbox) makeBase() (*engine.Image, error) {
 	}
 	roots := make([]engine.Value, numEntries)
 	for i := range roots {
-		if roots[i] = in.GetIndex(list, uint32(i)); !in.IsFunction(roots[i]) {
-			return nil, fault.Newf(fault.Internal, opLoad, "prelude: entry %d is no function", i)
+		if roots[i] = in.GetIndex(list, uint32(i)); in.IsFunction(roots[i]) != (i < numFunctions) {
+			return nil, fault.Newf(fault.Internal, opLoad, "prelude: entry %d is not what it should be", i)
 		}
 	}
 	in.Free(fn)

@@ -9,7 +9,7 @@
 //	version.go     Version: Open, Retire
 //	shed.go        Shed and SetTight: what goes when memory is short
 //	pool.go        where a sandbox for an invocation comes from, and where it goes (ready, paged out, spare, closed)
-//	turns.go       who runs next
+//	turns.go       who runs next; line.go: where the others wait
 //	slice_linux.go guests that work long, and the kernel's scheduler
 //	guest.go       guest: one engine instance and the invocation in it
 //	occasion.go    Scheduled, Queue: invocations without a client

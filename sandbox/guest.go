@@ -64,6 +64,8 @@ type call struct {
 
 	work        *workState // nil until there is some
 	signalUsed  bool
+	waitUsed    bool
+	plain       bool          // the response was read where it was, and nothing else is left of the invocation
 	body        source        // of the request
 	lent        *loan         // the request's body, if somebody else reads it
 	excused     time.Duration // how much of its waiting the deadline has been moved for
@@ -167,23 +169,9 @@ func (g *guest) start() error {
 
 // queue waits for a slot, as long as the deadline allows.
 func (g *guest) queue(as pace) error {
-	var late <-chan time.Time
-	if !g.deadline.IsZero() {
-		late = g.wakeAt(g.deadline)
-		defer g.alarm.Stop()
-	}
-	p, err, began := g.box.turns.line(&g.version.queues, as), error(nil), time.Now()
+	began := time.Now()
 	defer func() { g.tally.queued += time.Since(began) }()
-	select {
-	case <-p.ready:
-		return nil
-	case <-g.version.kill:
-		err = errShutdown
-	case <-late:
-		err = event.ErrWall
-	}
-	g.box.turns.leave(p)
-	return err
+	return g.box.turns.wait(&g.version.queues, as, until{kill: g.version.kill, deadline: g.deadline})
 }
 
 // quickCPU is how much CPU time makes an invocation one that works long.
@@ -233,7 +221,7 @@ func (g *guest) yield() {
 	g.box.turns.give(g.pace)
 	g.pace = g.nextPace()
 	began := time.Now()
-	<-g.box.turns.line(&g.version.queues, g.pace).ready // whoever runs yields in its turn
+	_ = g.box.turns.wait(&g.version.queues, g.pace, until{}) // whoever runs yields in its turn
 	g.tally.queued += time.Since(began)
 	g.mark()
 	if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
@@ -332,10 +320,10 @@ func (w *watch) stop() {
 // restore brings the guest back to where an invocation begins and reports whether it can be used again. The invocation must be over.
 func (g *guest) restore() bool {
 	g.chargeSamples()
-	broken := g.broken
+	broken, now := g.broken, time.Now()
 	g.served++
 	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
-		g.served < g.box.opt.ReuseRequests && time.Since(g.born) < g.box.opt.ReuseFor && g.version.reusable() && !userwasm.Worn(g.in)
+		g.served < g.box.opt.ReuseRequests && now.Sub(g.born) < g.box.opt.ReuseFor && g.version.reusable() && !userwasm.Worn(g.in)
 	if keep {
 		keep = g.clearCall()
 	}
@@ -349,7 +337,7 @@ func (g *guest) restore() bool {
 	if keep {
 		g.in.Unwatch()
 		g.account(g.tally.memory)
-		g.since = time.Now()
+		g.since = now
 		return true
 	}
 	if broken || g.in.Reset() != nil {
@@ -357,7 +345,6 @@ func (g *guest) restore() bool {
 		return false
 	}
 	g.account(g.in.Stats().LastBytes())
-	now := time.Now()
 	g.served, g.born, g.since = 0, now, now
 	m, stats := g.box.opt.Metrics, g.in.Stats()
 	m.resets.Inc()
@@ -387,15 +374,17 @@ func (g *guest) clearCall() bool {
 	}
 	g.in.Free(g.promise)
 	g.in.Arm(g.box.opt.MaxCPU)
-	v, err := g.in.Call(g.version.entries[entryEnd], engine.Undefined)
-	g.in.Free(v)
-	if err != nil {
-		return false
+	if !g.plain || g.lastID > 0 || g.timers.last > 0 { // else the guest has nothing to forget
+		v, err := g.in.Call(g.version.entries[entryEnd], engine.Undefined)
+		g.in.Free(v)
+		if err != nil {
+			return false
+		}
 	}
-	// Jobs that the invocation left must not run in the next one's time.
-	_, err = g.in.RunJobs(maxJobsAtOnce)
-	if err != nil || g.in.JobsPending() {
-		return false
+	if g.in.JobsPending() { // they must not run in the next invocation's time
+		if _, err := g.in.RunJobs(maxJobsAtOnce); err != nil || g.in.JobsPending() {
+			return false
+		}
 	}
 	g.tally.memory = g.in.HeapBytes()
 	return g.tally.memory < g.box.opt.MaxMemoryBytes/2

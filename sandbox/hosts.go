@@ -22,6 +22,7 @@ func hostTable() []engine.Host {
 		{Name: "bodyPull", Argc: 1, Fn: hostBodyPull},
 		{Name: "bodyCancel", Argc: 1, Fn: hostBodyCancel},
 		{Name: "signalUsed", Argc: 0, Fn: hostSignalUsed},
+		{Name: "waitUsed", Argc: 0, Fn: hostWaitUsed},
 		{Name: "report", Argc: 2, Fn: hostReport},
 		{Name: "serviceFetch", Argc: 7, Fn: hostServiceFetch},
 		{Name: "outboundFetch", Argc: 7, Fn: hostOutboundFetch},
@@ -74,6 +75,12 @@ func hostTimerClear(in *engine.Instance, args []engine.Value) engine.Value {
 // signalUsed: somebody may listen for the client's leaving.
 func hostSignalUsed(in *engine.Instance, _ []engine.Value) engine.Value {
 	guestOf(in).signalUsed = true
+	return engine.Undefined
+}
+
+// waitUsed: the invocation has tasks that outlive its response, or had some.
+func hostWaitUsed(in *engine.Instance, _ []engine.Value) engine.Value {
+	guestOf(in).waitUsed = true
 	return engine.Undefined
 }
 

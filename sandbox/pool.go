@@ -28,12 +28,11 @@ func (v *Version) acquire(ctx context.Context, start time.Time, limit time.Durat
 	}
 	p := v.pace()
 	if !v.box.turns.try(p) {
-		began := time.Now()
-		if err := v.queue(ctx, start.Add(limit), p); err != nil {
+		if err := v.box.turns.wait(&v.queues, p, until{gone: ctx, kill: v.kill, deadline: start.Add(limit)}); err != nil {
 			v.depart()
 			return nil, err
 		}
-		queued = time.Since(began)
+		queued = time.Since(start)
 	}
 	g, err := v.pick()
 	if err != nil {
@@ -64,25 +63,6 @@ func (v *Version) depart() {
 	if v.retired && v.active == 0 {
 		close(v.empty)
 	}
-}
-
-// queue waits for a slot, as long as the deadline allows and the client is there.
-func (v *Version) queue(ctx context.Context, deadline time.Time, as pace) error {
-	late := time.NewTimer(time.Until(deadline))
-	defer late.Stop()
-	p, err := v.box.turns.line(&v.queues, as), error(nil)
-	select {
-	case <-p.ready:
-		return nil
-	case <-ctx.Done():
-		err = errClient
-	case <-v.kill:
-		err = errShutdown
-	case <-late.C:
-		err = event.ErrWall
-	}
-	v.box.turns.leave(p)
-	return err
 }
 
 // pick takes the sandbox of an invocation that was admitted.

@@ -200,7 +200,7 @@ func TestEveryInvocationIsTold(t *testing.T) {
 	expect("fetch w2 GET http://worker.test/path 200 ok  0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	<-s.turns.line(new(queues), quick).ready // the only slot
+	<-s.turns.line(new(queues), quick, until{}).ready // the only slot
 	var res event.Response
 	if err := v.Serve(ctx, request(), &res); err == nil {
 		t.Error("there is no slot, and the client has left")

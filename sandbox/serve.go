@@ -54,7 +54,7 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 	res.Origin = g.origin
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.fetch(ctx, deadline, req, res)
-	now := time.Now()
+	now := start.Add(time.Since(start)) // half of time.Now
 	g.headed(now, err)
 	if err == nil {
 		g.tally.told.Status = res.Status

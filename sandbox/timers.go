@@ -10,7 +10,7 @@ import (
 type timers struct {
 	heap []*timer
 	byID map[int32]*timer
-	last uint64
+	last uint64 // how many were set
 }
 
 type timer struct {
@@ -62,6 +62,7 @@ func (t *timers) reset() {
 	clear(t.heap)
 	t.heap = t.heap[:0]
 	clear(t.byID)
+	t.last = 0
 }
 
 // timerHeap is timers as package heap wants it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"edged/internal/fault"
@@ -71,18 +72,68 @@ func TestDesertedGuestIsStopped(t *testing.T) {
 	}
 }
 
+// deserter stands in line until the function that it returns is called.
+func deserter(t *testing.T, s *turns, who *queues) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := s.line(who, quick, until{gone: ctx})
+	return func() {
+		s.sweep()
+		if len(p.ready) > 0 {
+			t.Error("a wait ended that nothing had ended")
+		}
+		cancel()
+		s.sweep()
+		if err := <-p.ready; !errors.Is(err, errClient) {
+			t.Errorf("the wait of a client that has left ended with %v", err)
+		}
+	}
+}
+
+// A wait ends with its slot, its client, its deadline or its version, within some milliseconds, and costs no memory.
+func TestWaitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, who := newTurns(1), new(queues)
+		s.try(quick)
+		ctx, leave := context.WithCancel(t.Context())
+		killed := make(chan struct{})
+		for _, c := range []struct {
+			until until
+			end   func()
+			want  error
+		}{
+			{until{gone: ctx}, leave, errClient},
+			{until{kill: killed}, func() { close(killed) }, errShutdown},
+			{until{deadline: time.Now().Add(time.Second)}, func() { time.Sleep(time.Second) }, event.ErrWall},
+			{until{}, func() { s.give(quick) }, nil},
+		} {
+			ended := make(chan error, 1)
+			go func() { ended <- s.wait(who, quick, c.until) }()
+			synctest.Wait()
+			time.Sleep(10 * sweepEvery)
+			if synctest.Wait(); len(ended) > 0 {
+				t.Fatalf("a wait for %v ended by itself: %v", c.want, <-ended)
+			}
+			c.end()
+			began := time.Now()
+			if err := <-ended; !errors.Is(err, c.want) || time.Since(began) > sweepEvery {
+				t.Errorf("got %v after %v, want %v", err, time.Since(began), c.want)
+			}
+		}
+	})
+}
+
 // Whoever worked long waits for those who have not, but not for ever.
 func TestTurnsPreferTheQuick(t *testing.T) {
 	s, who := newTurns(1), new(queues)
 	if !s.try(quick) || s.try(quick) {
 		t.Fatal("there is one slot")
 	}
-	long, gone := s.line(who, slow), s.line(who, quick)
+	long, gone := s.line(who, slow, until{}), deserter(t, s, who)
 	var short []*place
 	for range 2 * quickInARow {
-		short = append(short, s.line(who, quick))
+		short = append(short, s.line(who, quick, until{}))
 	}
-	s.leave(gone)
+	gone()
 	holds := quick
 	for i := range 2*quickInARow + 1 {
 		s.give(holds)
@@ -103,10 +154,6 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 	if s.give(holds); s.taken() != 0 || s.waiting.Load() != 0 || s.slow != 0 {
 		t.Errorf("%d slots are taken, %d of them by slow ones, %d wait", s.taken(), s.slow, s.waiting.Load())
 	}
-	mine := s.line(who, quick)
-	if s.leave(mine); s.taken() != 0 {
-		t.Error("the slot of a place that was left is lost")
-	}
 }
 
 // While quick ones come, a slot stays free for the next of them; those that work long have every slot again soon after.
@@ -120,9 +167,9 @@ func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
 	if s.try(quick) {
 		t.Fatal("there are two slots")
 	}
-	came := s.line(who, quick)
+	came := s.line(who, quick, until{})
 	s.give(slow)
-	if again := s.line(who, slow); len(came.ready) != 1 || len(again.ready) != 0 {
+	if again := s.line(who, slow, until{}); len(came.ready) != 1 || len(again.ready) != 0 {
 		t.Fatal("the quick one waits behind one that works long")
 	}
 	s.give(came.pace)
@@ -133,7 +180,7 @@ func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
 	turns := 0
 	for s.taken() == 1 {
 		s.give(slow) // to the one that waits
-		s.line(who, slow)
+		s.line(who, slow, until{})
 		if turns++; turns > 1000 {
 			t.Fatal("the slot is kept for ever")
 		}
@@ -196,10 +243,10 @@ func TestTurnsAreFairBetweenVersions(t *testing.T) {
 	s.try(quick)
 	var many []*place
 	for range 100 {
-		many = append(many, s.line(crowd, quick))
+		many = append(many, s.line(crowd, quick, until{}))
 	}
-	one := s.line(other, quick)
-	gone := s.line(other, quick)
+	one := s.line(other, quick, until{})
+	gone := deserter(t, s, other)
 	s.give(quick)
 	<-many[0].ready
 	s.give(quick)
@@ -208,7 +255,7 @@ func TestTurnsAreFairBetweenVersions(t *testing.T) {
 	default:
 		t.Fatal("the other version waits behind the crowd")
 	}
-	s.leave(gone)
+	gone()
 	for _, p := range many[1:] {
 		s.give(quick)
 		<-p.ready

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // pace is what a guest is to the others that wait for a slot.
@@ -21,6 +22,7 @@ const (
 type turns struct {
 	size    int
 	waiting atomic.Int32 // how many wait
+	places  sync.Pool    // of *place that nobody waits in: under load nearly every invocation waits
 
 	mu     sync.Mutex // guards the fields below
 	free   int
@@ -28,6 +30,8 @@ type turns struct {
 	queues [2]list.List // by pace: *queue that are not empty, the next first
 	row    int          // how many slots in a row went to quick ones while slow ones waited
 	guard  int          // ends of slow ones' turns until they may have every slot
+
+	sweeper *time.Timer // runs while somebody waits; nil before
 }
 
 const (
@@ -65,67 +69,6 @@ func (t *turns) takeLocked(p pace) {
 	}
 }
 
-// queues are where the guests of one version wait, by pace; the lock of turns guards them. The zero value is empty.
-type queues [2]queue
-
-type queue struct {
-	places list.List     // of *place, oldest first
-	at     *list.Element // in turns.queues; nil while empty
-}
-
-// place is a place in a queue. ready gets a value when the place has become a slot.
-type place struct {
-	ready chan struct{}
-	pace  pace
-	queue *queue
-	at    *list.Element // nil: the slot was given
-}
-
-// line takes a slot, or a place in one of the queues of who asks. The place must be left by leave or have its ready received.
-func (t *turns) line(who *queues, as pace) *place {
-	p := &place{ready: make(chan struct{}, 1), pace: as}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mayLocked(as) {
-		t.takeLocked(as)
-		p.ready <- struct{}{}
-		return p
-	}
-	if as == quick {
-		t.guard = guardTurns * t.size
-	}
-	p.queue = &who[as]
-	p.at = p.queue.places.PushBack(p)
-	if p.queue.at == nil {
-		p.queue.at = t.queues[as].PushBack(p.queue)
-	}
-	t.waiting.Add(1)
-	return p
-}
-
-// removeLocked takes a place out of its queue, and the queue out of line if that was all of it.
-func (t *turns) removeLocked(p *place) {
-	q := p.queue
-	q.places.Remove(p.at)
-	p.at = nil
-	if q.places.Len() == 0 {
-		t.queues[p.pace].Remove(q.at)
-		q.at = nil
-	}
-	t.waiting.Add(-1)
-}
-
-// leave gives up a place, or the slot that it has become.
-func (t *turns) leave(p *place) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p.at == nil {
-		t.giveLocked(p.pace)
-		return
-	}
-	t.removeLocked(p)
-}
-
 // give gives a slot back that was taken at this pace.
 func (t *turns) give(p pace) {
 	t.mu.Lock()
@@ -159,10 +102,10 @@ func (t *turns) passLocked() bool {
 	}
 	q := t.queues[as].Front().Value.(*queue)
 	t.queues[as].MoveToBack(q.at)
-	p := q.places.Front().Value.(*place)
+	p := q.first
 	t.removeLocked(p)
 	t.takeLocked(as)
-	p.ready <- struct{}{}
+	p.ready <- nil
 	return true
 }
 

@@ -16,12 +16,14 @@ const (
 
 	flagRow    = 1 << 4 // the elements stand in a row
 	classArray = 2
+
+	maxPut = 15 // the last element that PutItem reaches
 )
 
 // Items reads the first elements of an array that only the prelude can have made: plain values, no accessors. They are
 // borrowed from the array. What the array does not have is undefined.
 func (in *Instance) Items(array Value, into []Value) {
-	if in.engine.arrays && in.itemsInPlace(array, into) {
+	if in.engine.arrays && in.ItemsInPlace(array, into) {
 		return
 	}
 	for i := range into {
@@ -30,8 +32,9 @@ func (in *Instance) Items(array Value, into []Value) {
 	}
 }
 
-// itemsInPlace is Items for an array that is laid out as we know it.
-func (in *Instance) itemsInPlace(array Value, into []Value) bool {
+// ItemsInPlace is Items for an array that is laid out as we know it and has all of these elements. It reports false for anything else. No
+// code runs.
+func (in *Instance) ItemsInPlace(array Value, into []Value) bool {
 	if in.failure != nil || !array.IsObject() {
 		return false
 	}
@@ -53,6 +56,22 @@ func (in *Instance) itemsInPlace(array Value, into []Value) bool {
 	return true
 }
 
+// PutItem replaces the i-th element, which must be no reference, by v, which is none either. It reports whether the array is laid out as
+// we know it; if not, nothing has changed.
+func (in *Instance) PutItem(array Value, i uint32, v Value) bool {
+	var old [1 + maxPut]Value
+	if i > maxPut || v.IsHeap() || !in.engine.arrays || !in.ItemsInPlace(array, old[:i+1]) || old[i].IsHeap() {
+		return false
+	}
+	if !in.watch.on {
+		in.unseen()
+	}
+	values, _ := in.u32At(array.pointer() + arrValues)
+	row, _ := in.bytesAt(values+i*8, 8)
+	binary.LittleEndian.PutUint64(row, uint64(v))
+	return true
+}
+
 // learnArrays compares what Items believes about arrays with what the engine itself says.
 func (e *Engine) learnArrays(in *Instance) error {
 	const some = `[[1, 'two', null, 2.5, undefined, {}, true, -7], [], new Array(9), { length: 8, 0: 1 },
@@ -65,7 +84,7 @@ func (e *Engine) learnArrays(in *Instance) error {
 	for i := range uint32(7) {
 		v := in.GetIndex(list, i)
 		var got [8]Value
-		found := in.itemsInPlace(v, got[:])
+		found := in.ItemsInPlace(v, got[:])
 		e.arrays = e.arrays && (found || i != 0)
 		for k := range got {
 			theirs := in.GetIndex(v, uint32(k))

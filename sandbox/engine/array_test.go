@@ -43,12 +43,12 @@ func TestItemsOfBentArrays(t *testing.T) {
 	for _, p := range []uint32{0xffffffff, 0xfffffff0, uint32(len(in.mem.view())) - 8} {
 		before, _ := in.u32At(v.pointer() + arrValues)
 		in.putU32(v.pointer()+arrValues, p)
-		if in.itemsInPlace(v, got[:]) {
+		if in.ItemsInPlace(v, got[:]) {
 			t.Errorf("elements at %#x were read", p)
 		}
 		in.putU32(v.pointer()+arrValues, before)
 	}
-	if in.itemsInPlace(Value(uint64(v)|0xfffffff0), got[:]) {
+	if in.ItemsInPlace(Value(uint64(v)|0xfffffff0), got[:]) {
 		t.Error("an array outside the memory was read")
 	}
 }

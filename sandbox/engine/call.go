@@ -109,6 +109,9 @@ func (in *Instance) PromiseState(v Value) PromiseState {
 	if !v.IsObject() || in.failure != nil {
 		return NotPromise
 	}
+	if s, _, ok := in.promise(v); ok {
+		return s
+	}
 	s := PromiseState(in.opInt(abi.PromiseState, in.cx(), uint64(v)))
 	if s < Pending || s > Rejected {
 		return NotPromise
@@ -121,6 +124,9 @@ func (in *Instance) PromiseState(v Value) PromiseState {
 func (in *Instance) PromiseResult(v Value) Value {
 	if !v.IsObject() || in.failure != nil {
 		return Undefined
+	}
+	if s, result, ok := in.promise(v); ok && s != Pending && s != NotPromise {
+		return in.Dup(result)
 	}
 	return in.opVal(abi.PromiseResult, in.cx(), uint64(v))
 }

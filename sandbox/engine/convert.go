@@ -5,14 +5,14 @@ import "edged/sandbox/engine/abi"
 // Free gives up one reference. Under Reset nothing needs to be freed, but a host function that may be called often must not
 // let the guest's heap grow. Values that are not references need no Free.
 func (in *Instance) Free(v Value) {
-	if v.IsHeap() && in.failure == nil {
+	if v.IsHeap() && in.failure == nil && !in.count(v, -1) {
 		in.op(abi.FreeValue, in.cx(), uint64(v))
 	}
 }
 
 // Dup returns another reference to v.
 func (in *Instance) Dup(v Value) Value {
-	if !v.IsHeap() {
+	if !v.IsHeap() || in.failure == nil && in.count(v, +1) {
 		return v
 	}
 	return in.opVal(abi.DupValue, in.cx(), uint64(v))

@@ -8,6 +8,7 @@
 //	convert.go    values to Go and back
 //	text.go       strings, read and written in place; layout.go checks that this build has them where we think
 //	array.go      elements of arrays, read in place
+//	object.go     counters of references, objects that are alike, promises, in place
 //	symbol.go     names of members that no script sees
 //	throw.go      exceptions, both ways
 //	call.go       calls, jobs, promises

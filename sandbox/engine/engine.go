@@ -70,6 +70,7 @@ type Engine struct {
 	pages    uint32
 	layout   stringLayout
 	arrays   bool // arrays are laid out as array.go says
+	objects  objectLayout
 	arenas   bool // blocks of guest memory are laid out as arena.go says
 	reset    ResetMethod
 	table    pageTable
@@ -193,6 +194,9 @@ func (e *Engine) tryOut() error {
 		return err
 	}
 	if err := e.learnArrays(in); err != nil {
+		return err
+	}
+	if err := e.learnObjects(in); err != nil {
 		return err
 	}
 	e.learnArenas(in)

@@ -17,6 +17,7 @@ class ExecutionContext {
     }
     const settled = coreResolve(promise);
     mine[invocationWaits]++;
+    host.waitUsed();
     coreThen(settled, () => { mine[invocationWaits]--; }, (reason) => {
       mine[invocationWaits]--;
       host.report('waitUntil', coreDescribe(reason));

@@ -129,7 +129,12 @@ coreDefine(Response.json, 'length', { __proto__: null, value: 1 });
 
 const responsePrototype = Response.prototype;
 
-function responseMake(state) { return { __proto__: responsePrototype, [fetchSlot]: state }; }
+// What the constructor makes, of a state that is there. An object literal with a prototype would do, but the engine gives each of those a
+// shape of its own; the host knows a Response that it can read by itself by the shape (dispatchFinish).
+function ResponseMade(state) { this[fetchSlot] = state; }
+ResponseMade.prototype = responsePrototype;
+
+function responseMake(state) { return new ResponseMade(state); }
 
 function responseIs(state) { return state !== undefined && typeof state[responseStatus] === 'number'; }
 
@@ -154,6 +159,8 @@ function responseDeclaredLength(state) {
   const value = headersJoined(headersList(responseHeadersOf(state)), 'content-length');
   return value !== null && responseLength.test(value) ? +value : -1;
 }
+
+const responseSample = new Response('');
 
 bodyMixInto(Response);
 webInterface(Response);

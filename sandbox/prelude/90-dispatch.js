@@ -133,6 +133,8 @@ const dispatchFilled = [0, '', 0, null, -1, 0];
 // declared length, tasks registered with waitUntil and not settled]; kinds as in 55-body. Of a stream the length is the
 // declared content-length or -1, and its chunks are fetched with pumpRead. The array is only good until the next call.
 // Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is locked.
+// The host does not call it for a Response like responseSample that is whole, as nearly all are, in an invocation without
+// waitUntil: it reads the state by itself, and does what the first lines up to `return state` do.
 function dispatchFinish(response) {
   const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
   if (state === undefined || typeof state[responseStatus] !== 'number' || !coreHasOwn(response, fetchSlot)) throw new TypeError('The handler did not return a Response');
@@ -248,4 +250,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, responseSample];
