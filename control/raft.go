@@ -42,14 +42,12 @@ func (c *Control) openLog(dir string) error {
 		}
 		known = true
 	}
-	if known {
-		reading := *conf
-		reading.NoSnapshotRestoreOnStart = true
-		voters, err := raft.GetConfiguration(&reading, c.machine, log, log, snaps, lone)
+	if known && c.opt.Fleet == nil {
+		voters, err := votersOf(log, snaps)
 		if err != nil {
 			return fail("read voters", err)
 		}
-		if err := c.checkVoters(voters.Servers); err != nil {
+		if err := c.checkVoters(voters); err != nil {
 			return errors.Join(err, log.Close())
 		}
 	}
@@ -65,15 +63,31 @@ func (c *Control) openLog(dir string) error {
 	return nil
 }
 
+// votersOf returns whom raft will find in its files: those of the newest configuration in the log, or else of the newest snapshot.
+// raft.GetConfiguration says the same, but copies each entry of the log for it, as raft does once more when it starts.
+func votersOf(log *raftlog.Store, snaps raft.SnapshotStore) ([]raft.Server, error) {
+	taken, err := snaps.List() // newest first
+	if err != nil {
+		return nil, err
+	}
+	var newest raft.SnapshotMeta
+	if len(taken) > 0 {
+		newest = *taken[0]
+	}
+	entry, found, err := log.LastConfiguration(newest.Index)
+	if err != nil || !found {
+		return newest.Configuration.Servers, err
+	}
+	return raft.DecodeConfiguration(entry.Data).Servers, nil
+}
+
 // ErrShared is in the error of Open for a log that other nodes share, without Options.Fleet by which they could be reached.
 var ErrShared = errors.New("the control log has other voters")
 
-// checkVoters refuses a log that this node cannot go on with alone. Of a fleet's log it may be no voter any more, or not yet.
+// checkVoters refuses a log that this node cannot go on with alone. Of a fleet's log it may be no voter any more, or not yet: nobody asks.
 func (c *Control) checkVoters(voters []raft.Server) error {
 	const op = "control.Open"
 	switch {
-	case c.opt.Fleet != nil:
-		return nil
 	case !slices.ContainsFunc(voters, func(s raft.Server) bool { return string(s.ID) == c.opt.NodeID }):
 		// It would wait for an election for ever.
 		return fault.Newf(fault.Conflict, op, "the control log in %s belongs to another node than %s", c.opt.Dir, c.opt.NodeID)

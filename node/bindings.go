@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -93,14 +92,7 @@ func (d sqlDoor) Query(ctx context.Context, sql string, params []byte) ([]byte, 
 }
 
 func one(ctx context.Context, sql string, params []byte, run func(context.Context, codec.Statement) (codec.Result, error)) ([]byte, error) {
-	text, err := json.Marshal(struct {
-		SQL    string          `json:"sql"`
-		Params json.RawMessage `json:"params"`
-	}{sql, params})
-	if err != nil {
-		return nil, codec.ErrType.New("node.sql", "the parameters are no JSON")
-	}
-	st, err := codec.ParseStatement(text)
+	st, err := codec.ParseCall(sql, params)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type bucket struct {
 	uid     string
 	num     uint64
 	created int64
-	epoch   uint64 // guarded by Store.mu
+	epoch   uint64 // guarded by Store.catalog
 
 	mu    sync.Mutex // guards the fields below; held while a change is decided and applied, not while it is synced
 	usage usage

@@ -19,9 +19,9 @@ func (s *Store) Create(ctx context.Context, uid string, epoch uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.buckets[uid]
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	b := s.bucket(uid)
 	if b != nil && b.epoch == epoch {
 		return nil
 	}
@@ -43,7 +43,9 @@ func (s *Store) Create(ctx context.Context, uid string, epoch uint64) error {
 	}
 	s.last = max(s.last, b.num)
 	b.epoch = epoch
+	s.mu.Lock()
 	s.buckets[uid] = b
+	s.mu.Unlock()
 	return nil
 }
 
@@ -54,25 +56,35 @@ func (s *Store) Delete(ctx context.Context, uid string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.buckets[uid]
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	b := s.bucket(uid)
 	if b == nil {
 		return nil
 	}
-	b.mu.Lock() // no change is decided before and applied after the deletion
+	if err := s.end(b); err != nil {
+		return unavailable(op, err)
+	}
+	s.mu.Lock()
+	delete(s.buckets, uid)
+	s.dying[b.num] = true
+	s.mu.Unlock()
+	return nil
+}
+
+// end makes the end of a bucket durable.
+func (s *Store) end(b *bucket) error {
+	b.mu.Lock() // no change is decided before and applied after the deletion: who writes into this bucket waits, and is refused
 	defer b.mu.Unlock()
 	batch := s.db.NewBatch()
 	defer batch.Close()
-	must(batch.Delete(catalogKey(uid), nil))
+	must(batch.Delete(catalogKey(b.uid), nil))
 	must(batch.Delete(bucketKey(usageClass, b.num), nil))
-	must(batch.Set(bucketKey(dyingClass, b.num), []byte(uid), nil))
+	must(batch.Set(bucketKey(dyingClass, b.num), []byte(b.uid), nil))
 	if err := batch.Commit(pebble.Sync); err != nil {
-		return unavailable(op, err)
+		return err
 	}
 	b.gone = true
-	delete(s.buckets, uid)
-	s.dying[b.num] = true
 	return nil
 }
 

@@ -134,6 +134,47 @@ func TestCallsWaitForTheDisk(t *testing.T) {
 	})
 }
 
+// A bucket is made and ended while the others are at work: whoever does so waits for the disk, readers of other buckets do not. A new
+// one is not seen before it is durable.
+func TestBucketsComeAndGoBesideRequests(t *testing.T) {
+	gated(t, func(t *testing.T, w *world, g *gate) {
+		w.put("k", pattern(7))
+		ctx := t.Context()
+		for _, c := range []struct {
+			what  string
+			fn    func() error
+			there bool // meanwhile; the opposite of which holds afterwards
+		}{
+			{"create", func() error { return w.s.Create(ctx, "bucket-3", 1) }, false},
+			{"delete", func() error { return w.s.Delete(ctx, "bucket-3") }, true},
+		} {
+			g.hold(isLog)
+			done := make(chan error, 1)
+			go func() { done <- c.fn() }()
+			synctest.Wait()
+			if !w.s.mu.TryLock() { // a call would hang here
+				t.Fatalf("%s waits for the disk with the lock of all calls", c.what)
+			}
+			w.s.mu.Unlock()
+			if got, _, _ := w.get("k", GetOptions{}); len(got) != 7 {
+				t.Errorf("%s: another bucket's object has %d bytes", c.what, len(got))
+			}
+			if w.s.Exists("bucket-3") != c.there {
+				t.Errorf("%s is seen before it is durable", c.what)
+			}
+			select {
+			case err := <-done:
+				t.Errorf("%s returned before the disk did: %v", c.what, err)
+			default:
+			}
+			g.pass()
+			if err := <-done; err != nil || w.s.Exists("bucket-3") == c.there {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+	})
+}
+
 // A file that has its name and not yet its metadata is no orphan, however old it is.
 func TestBodyOnItsWayIsNoOrphan(t *testing.T) {
 	gated(t, func(t *testing.T, w *world, g *gate) {

@@ -33,10 +33,12 @@ type Store struct {
 
 	sweeps atomic.Uint64
 
-	mu      sync.RWMutex       // guards the fields below; taken before a bucket's
-	buckets map[string]*bucket // by uid
+	catalog sync.Mutex // makes Create and Delete one after the other; held while they wait for the disk. Taken before a bucket's and mu
+	last    uint64     // the last bucket number given out; guarded by catalog
+
+	mu      sync.RWMutex       // guards the fields below; every call takes it, so nobody waits for the disk or a bucket's lock with it
+	buckets map[string]*bucket // by uid: those whose making is durable and whose end is not
 	dying   map[uint64]bool    // numbers of deleted buckets that still have contents
-	last    uint64             // the last bucket number given out
 }
 
 // Open opens or makes the store of a directory. It starts nothing: Run sweeps and scrubs, Close frees. Errors: Conflict for a
@@ -192,13 +194,18 @@ func (s *Store) scan(from, to []byte, fn func(k, v []byte) error) error {
 
 // find returns a bucket, or backend_unavailable.
 func (s *Store) find(op, uid string) (*bucket, error) {
-	s.mu.RLock()
-	b := s.buckets[uid]
-	s.mu.RUnlock()
+	b := s.bucket(uid)
 	if b == nil {
 		return nil, missing(op, uid)
 	}
 	return b, nil
+}
+
+// bucket returns a bucket, nil if it is not here.
+func (s *Store) bucket(uid string) *bucket {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.buckets[uid]
 }
 
 // byNumber returns the bucket of a number, nil if it is not here.

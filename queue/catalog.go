@@ -17,8 +17,8 @@ func (s *Store) Create(ctx context.Context, ref Ref, set Settings) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.commits.Lock()
-	defer s.commits.Unlock()
+	s.catalog.Lock() // not commits: there is no message yet, or its queue stays
+	defer s.catalog.Unlock()
 	c := catalogRecord{epoch: ref.Epoch, Settings: set}
 	q := s.find(ref.UID)
 	if q != nil {
@@ -86,18 +86,19 @@ func (s *Store) Exists(ref Ref) bool {
 	return err == nil
 }
 
-// Delete removes the queue and all its messages in one durable step; what is not here is fine. An older epoch than the
-// queue's is refused, and a disk that fails told, with backend_unavailable. Deliveries that still run end without effect.
+// Delete removes the queue and all its messages in one step, which is durable when Delete returns and seen shortly before; what is
+// not here is fine. An older epoch than the queue's is refused, and a disk that fails told, with backend_unavailable. Deliveries
+// that still run end without effect.
 func (s *Store) Delete(ctx context.Context, ref Ref) error {
 	const op = "queue.Delete"
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.commits.Lock()
-	defer s.commits.Unlock()
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
 	q := s.find(ref.UID)
 	if q == nil {
-		return nil
+		return unavailable(op, s.db.LogData(nil, pebble.Sync)) // an end that was seen, but not synced, is not to be taken for one
 	}
 	if q.epoch.Load() > ref.Epoch {
 		return missing(op, ref.UID)
@@ -108,8 +109,22 @@ func (s *Store) Delete(ctx context.Context, ref Ref) error {
 	for _, class := range []byte{messageClass, dueClass, leaseClass} {
 		must(batch.DeleteRange(classKey(class, q.num), classEnd(class, q.num), nil))
 	}
-	if err := batch.Commit(pebble.Sync); err != nil {
+	if err := s.end(q, batch); err != nil {
 		return ErrUnavailable.Wrap(op, err)
+	}
+	signal(q.wake)
+	if err := batch.SyncWait(); err != nil {
+		return ErrUnavailable.Wrap(op, err)
+	}
+	return nil
+}
+
+// end applies the batch that ends a queue, between two messages; SyncWait of the batch says when that is durable.
+func (s *Store) end(q *queue, batch *pebble.Batch) error {
+	s.commits.Lock()
+	defer s.commits.Unlock()
+	if err := s.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	delete(s.queues, q.uid)
@@ -118,6 +133,5 @@ func (s *Store) Delete(ctx context.Context, ref Ref) error {
 	q.gone = true
 	q.window = newWindow()
 	q.mu.Unlock()
-	signal(q.wake)
 	return nil
 }

@@ -26,7 +26,7 @@
 //     index says of it is not believed.
 //   - The due index is read once and forward. What was passed is deleted as a range, so nothing reads through tombstones.
 //
-// Locks, in the order in which they are taken: Store.commits, Batch.mu, Store.mu, a queue's mu (one at a time).
+// Locks, in the order in which they are taken: Store.catalog, Store.commits, Batch.mu, Store.mu, a queue's mu (one at a time).
 //
 // Not here: JavaScript's view of it, versions and their weights, and who may call. Options.Deliver is wired to the sandbox by
 // package node. A dead-letter queue has to live in the same store.

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Purge removes every waiting message of the queue in one durable step and returns about how many there were. What a handler
-// holds stays and is settled as usual.
+// Purge removes every waiting message of the queue in one step, durable when Purge returns, and returns about how many there were.
+// What a handler holds stays and is settled as usual.
 func (s *Store) Purge(ctx context.Context, ref Ref) (int64, error) {
 	const op = "queue.Purge"
 	q, err := s.lookup(op, ref)
@@ -19,6 +19,21 @@ func (s *Store) Purge(ctx context.Context, ref Ref) (int64, error) {
 	if err := s.count(ctx); err != nil {
 		return 0, unavailable(op, err)
 	}
+	batch := s.db.NewBatch()
+	defer batch.Close()
+	n, err := s.purge(q, batch)
+	if err == nil {
+		err = batch.SyncWait()
+	}
+	if err != nil {
+		return 0, ErrUnavailable.Wrap(op, err)
+	}
+	return n, nil
+}
+
+// purge applies the batch that takes the waiting messages of a queue, between two messages; SyncWait of the batch says when that is
+// durable.
+func (s *Store) purge(q *queue, batch *pebble.Batch) (int64, error) {
 	s.commits.Lock()
 	defer s.commits.Unlock()
 	q.mu.Lock()
@@ -29,14 +44,12 @@ func (s *Store) Purge(ctx context.Context, ref Ref) (int64, error) {
 		flights = append(flights, f)
 		kept += int64(f.size) + entryOverhead
 	}
-	batch := s.db.NewBatch()
-	defer batch.Close()
 	keep := keysWhere(flights, func(f flight) []byte { return messageKey(q.num, f.seq) }, func(flight) bool { return true })
 	deleteBetween(batch, classKey(messageClass, q.num), classEnd(messageClass, q.num), keep)
 	keep = keysWhere(flights, func(f flight) []byte { return dueKey(q.num, f.position) }, func(f flight) bool { return f.indexed })
 	deleteBetween(batch, classKey(dueClass, q.num), classEnd(dueClass, q.num), keep)
-	if err := batch.Commit(pebble.Sync); err != nil {
-		return 0, ErrUnavailable.Wrap(op, err)
+	if err := s.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
+		return 0, err
 	}
 	n := q.waiting
 	q.discarded += n

@@ -32,9 +32,12 @@ type Store struct {
 	alive  atomic.Int64        // the lease end on disk, Unix milliseconds
 	held   atomic.Int64        // batches that are leased now
 
+	// catalog makes Create and Delete one after the other; held while they wait for the disk. Taken before commits.
+	catalog sync.Mutex
+
 	// commits is held shared from before a message's state is decided until memory shows what was written, and
-	// exclusively by whatever must see no message in between: trim, purge, the end of a queue. Taken before mu and before
-	// any queue's lock.
+	// exclusively by whatever must see no message in between: trim, purge, the end of a queue. Whoever holds it exclusively
+	// stops all queues, and never waits for the disk. Taken before mu and before any queue's lock.
 	commits sync.RWMutex
 
 	seqMu    sync.Mutex

@@ -91,6 +91,24 @@ func (s *Store) edge(move func(*pebble.Iterator) bool) (uint64, error) {
 	return index, wrap("raftlog.Index", it.Close())
 }
 
+// LastConfiguration returns the newest entry above an index that holds raft's configuration; ok is false if there is none. Of the other
+// entries it looks at the type alone.
+func (s *Store) LastConfiguration(above uint64) (l raft.Log, ok bool, err error) {
+	const op = "raftlog.LastConfiguration"
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: logKey(above + 1), UpperBound: []byte{logPrefix + 1}})
+	if err != nil {
+		return l, false, wrap(op, err)
+	}
+	for it.Last(); it.Valid() && !ok && err == nil; it.Prev() {
+		var b []byte
+		if b, err = it.ValueAndErr(); err == nil && len(b) > 1 && raft.LogType(b[1]) == raft.LogConfiguration {
+			l.Index, ok = binary.BigEndian.Uint64(it.Key()[1:]), true
+			err = readEntry(b, &l)
+		}
+	}
+	return l, ok, wrap(op, errors.Join(err, it.Error(), it.Close()))
+}
+
 // GetLog fills l with the entry at index; raft.ErrLogNotFound if there is none. l owns its bytes.
 func (s *Store) GetLog(index uint64, l *raft.Log) error {
 	b, closer, err := s.db.Get(logKey(index))

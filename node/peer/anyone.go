@@ -31,35 +31,20 @@ func (p *Peers) ClientAt(place string) (*http.Client, error) {
 
 // dialAnyone returns a connection to whichever member answers at addr.
 func (p *Peers) dialAnyone(ctx context.Context, addr string) (*tls.Conn, error) {
-	own := p.leaf.Load()
-	ctx, cancel := context.WithTimeout(ctx, dialTime+handshakeTime)
-	defer cancel()
-	raw, err := p.opt.Dial(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "peer.dial", err)
-	}
-	c := p.conns.add(raw, true)
 	conf := p.tlsConfig(protoH1)
-	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 	conf.InsecureSkipVerify = true // the address is no name: VerifyConnection decides, by the fleet's root
-	var shown *x509.Certificate
 	conf.VerifyConnection = func(s tls.ConnectionState) error {
-		shown = s.PeerCertificates[0]
+		shown := s.PeerCertificates[0]
 		_, err := shown.Verify(x509.VerifyOptions{Roots: p.pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 		if err != nil || !p.fit(shown) {
 			return fault.Newf(fault.Denied, "peer.dial", "what answers at %s is no member of this fleet that this node knows", addr)
 		}
 		return nil
 	}
-	t := tls.Client(c, conf)
-	if err := t.HandshakeContext(ctx); err != nil {
-		c.Close()
-		return nil, dialFault(err)
-	}
-	p.conns.shook(c, memberOf(shown), shown)
-	if !p.fit(shown) { // removed since the handshake looked
-		c.Close()
-		return nil, errNoMember
-	}
-	return t, nil
+	return p.connect(ctx, addr, p.leaf.Load(), conf, func(shown *x509.Certificate) error {
+		if !p.fit(shown) {
+			return errNoMember
+		}
+		return nil
+	})
 }

@@ -55,6 +55,20 @@ func (p *Peers) dial(ctx context.Context, member, proto string) (*tls.Conn, erro
 	if !ok {
 		return nil, fault.Newf(fault.Unavailable, "peer.dial", "the address of member %.80q is not known here", member)
 	}
+	conf := p.tlsConfig(proto)
+	conf.ServerName, conf.RootCAs = pki.Host(member), p.pool
+	conf.VerifyConnection = func(s tls.ConnectionState) error {
+		if s.NegotiatedProtocol != proto {
+			return fault.Newf(fault.Unavailable, "peer.dial", "member %s does not speak %s", member, proto)
+		}
+		return p.meant(member, s.PeerCertificates[0])
+	}
+	return p.connect(ctx, addr, own, conf, func(shown *x509.Certificate) error { return p.meant(member, shown) })
+}
+
+// connect returns a connection to addr on which both have shown their certificates. conf verifies the other's, and is the call's own;
+// still says once more that it is good when the connection is among those that a removal cuts.
+func (p *Peers) connect(ctx context.Context, addr string, own *tls.Certificate, conf *tls.Config, still func(shown *x509.Certificate) error) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime+handshakeTime)
 	defer cancel()
 	raw, err := p.opt.Dial(ctx, "tcp", addr)
@@ -62,24 +76,15 @@ func (p *Peers) dial(ctx context.Context, member, proto string) (*tls.Conn, erro
 		return nil, fault.Wrap(fault.Unavailable, "peer.dial", err)
 	}
 	c := p.conns.add(raw, true)
-	conf := p.tlsConfig(proto)
-	conf.ServerName, conf.RootCAs = pki.Host(member), p.pool
 	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
-	var shown *x509.Certificate
-	conf.VerifyConnection = func(s tls.ConnectionState) error {
-		shown = s.PeerCertificates[0]
-		if s.NegotiatedProtocol != proto {
-			return fault.Newf(fault.Unavailable, "peer.dial", "member %s does not speak %s", member, proto)
-		}
-		return p.meant(member, shown)
-	}
 	t := tls.Client(c, conf)
 	if err := t.HandshakeContext(ctx); err != nil {
 		c.Close()
 		return nil, dialFault(err)
 	}
-	p.conns.shook(c, member, shown)
-	if err := p.meant(member, shown); err != nil { // removed since the handshake looked
+	shown := t.ConnectionState().PeerCertificates[0]
+	p.conns.shook(c, memberOf(shown), shown)
+	if err := still(shown); err != nil { // removed since the handshake looked
 		c.Close()
 		return nil, err
 	}

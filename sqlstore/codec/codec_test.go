@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,6 +106,28 @@ func TestValuesSurviveTheirForm(t *testing.T) {
 			t.Fatalf("%s: %v, %v", call, got.Params, err)
 		}
 	})
+}
+
+// A call whose text and parameters come apart is judged as the statement that holds both.
+func TestParseCallIsParseStatement(t *testing.T) {
+	for _, sql := range []string{"SELECT ?1", "", "a \"quoted\" <text> \u2028", strings.Repeat("x", MaxSQLBytes), strings.Repeat("x", MaxSQLBytes+1)} {
+		for _, params := range []string{`[]`, ` [ ] `, `[{"type":"integer","value":"1"},{"type":"text","value":"a"}]`, `null`, ``, `{}`, `[1]`, `[]]`, `[`, `[{"type":"integer","value":"01"}]`,
+			`[{"type":"real","value":1e999}]`, `[{"type":"text","value":"\ud800"}]`, "[{\"type\":\"text\",\"value\":\"\xff\"}]",
+			"[" + strings.Repeat(`{"type":"null"},`, MaxParams) + `{"type":"null"}]`} {
+			text, err := json.Marshal(sql)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, wantErr := ParseStatement(fmt.Appendf(nil, `{"sql":%s,"params":%s}`, text, params))
+			got, err := ParseCall(sql, []byte(params))
+			if fault.NamedOf(err) != fault.NamedOf(wantErr) || fault.CodeOf(err) != fault.CodeOf(wantErr) || err == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%.40q %.60s: %+v, %v; want %+v, %v", sql, params, got, err, want, wantErr)
+			}
+		}
+	}
+	if _, err := ParseCall("\xff", []byte(`[]`)); !errors.Is(err, ErrSQL) {
+		t.Errorf("a text that is not UTF-8: %v", err)
+	}
 }
 
 // sql §6: sizes are those of RFC 8785 JSON of the returned form, exactly. The oracle sorts and writes the rendered form anew.

@@ -33,6 +33,23 @@ func ParseStatement(data []byte) (Statement, error) {
 	return s, err
 }
 
+// ParseCall is ParseStatement for an SQL text that is there already, and its parameters: [value objects], which may not be absent.
+func ParseCall(sql string, params []byte) (Statement, error) {
+	p, err := newParser(params)
+	if err != nil {
+		return Statement{}, err
+	}
+	s := Statement{SQL: sql}
+	s.Params, err = p.params()
+	if err == nil {
+		err = p.end()
+	}
+	if err == nil {
+		err = s.Check()
+	}
+	return s, err
+}
+
 // ParseStatements reads a transaction: an array of 1 to 100 of what ParseStatement reads. Errors are the same.
 func ParseStatements(data []byte) ([]Statement, error) {
 	p, err := newParser(data)
