@@ -130,6 +130,7 @@ type fleetMember struct {
 	ID           string
 	Votes, Leads bool
 	Serves       uint64
+	Peer, Gossip string
 	Version      string
 	Level        int
 }
