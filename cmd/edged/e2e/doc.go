@@ -20,7 +20,8 @@
 //	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook
 //	rolling_test.go   the program of the commit before: its data under this one, a fleet of it upgraded node by node, and back;
 //	upgrade_kit_test.go builds that program
-//	moved_test.go     members of a fleet at other addresses
+//	moved_test.go     members of a fleet at other addresses; settings_test.go: with other flags
+//	survive_test.go   most voters, and the disk of one, lost
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Most of a test's time is waiting, so tests are parallel (twice as many as cores; as many as cores under the race detector, with which
