@@ -38,7 +38,10 @@ func benchFleet(ctx context.Context, cfg config, r *report) error {
 		if err := all.run(ctx, binary, 1, "^BenchmarkPropagation$", "2s"); err != nil {
 			return err
 		}
-		return all.run(ctx, binary, 1, "^BenchmarkReconnectStorm$", "3x")
+		if err := all.run(ctx, binary, 1, "^BenchmarkReconnectStorm$", "3x"); err != nil {
+			return err
+		}
+		return all.run(ctx, binary, 1, "^BenchmarkBeat200$", "10x")
 	})
 	if err != nil {
 		return err
@@ -47,6 +50,7 @@ func benchFleet(ctx context.Context, cfg config, r *report) error {
 		all.of("Propagation/followers=10", "p50-ms"), all.of("Propagation/followers=10", "p99-ms"), all.of("Propagation/readers=200", "p50-ms"), all.of("Propagation/readers=200", "p99-ms"))
 	r.line("  200 followers come at once, plan of 5,000 workers, until the last is up to date: %.2f s one change behind, %.2f s with nothing",
 		all.of("ReconnectStorm/behind", "ns/op")/1e9, all.of("ReconnectStorm/empty", "ns/op")/1e9)
+	r.line("  saying every second to 200 followers that there is nothing new: %.2f %% of a core, %.0f µs for each", all.of("Beat200", "%core"), all.of("Beat200", "µs/beat"))
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (n *Node) openFollower() (err error) {
 		return err
 	}
 	f.feed, err = feed.NewFollower(feed.FollowerOptions{Client: n.fleet.peers.Client(), Upstreams: n.fleet.upstreams, Store: f.saved, Files: f.files,
-		Fetcher: fetcher, Server: n.fleet.server, Use: n.onPlan, Program: n.program(), Log: n.log, Metrics: n.feeds})
+		Fetcher: fetcher, Server: n.fleet.server, Use: n.onPlan, Confirmed: n.hasPlan, Program: n.program(), Log: n.log, Metrics: n.feeds})
 	if err != nil {
 		return err
 	}

@@ -61,17 +61,27 @@ func (n *Node) fleetParts(parts *life.Stack) {
 	parts.Push(life.Part{Name: "namespaces", Run: n.tidyNamespaces})
 	if n.control != nil {
 		parts.Push(life.Part{Name: "serving reports", Run: f.reports.Run})
-		parts.Push(life.Part{Name: "leadership", Run: n.doors.early(n.handOver)})
+		parts.Push(life.Part{Name: "leadership", Run: n.handOver})
 	}
 }
 
 // handOver gives leadership away when the node stops, while its door is open: the others need not miss it first.
 func (n *Node) handOver(ctx context.Context) error {
 	<-ctx.Done()
+	if !n.handing.Load() { // which has done it: now the door is closed, and clients wait
+		n.yieldLead()
+	}
+	return nil
+}
+
+// yieldLead gives leadership to another voter if this one has it. It bounds itself.
+func (n *Node) yieldLead() {
+	if n.fleet == nil || n.control == nil {
+		return
+	}
 	if err := n.control.HandOver(); err != nil && fault.CodeOf(err) != fault.Conflict { // with nobody to give it to
 		n.log.Warn("this node stops as the leader", "err", err)
 	}
-	return nil
 }
 
 // How often the fleet is told where this member is: so long after it has taken that, and first after that when it has not.
@@ -83,6 +93,9 @@ const (
 // tellPlace tells the fleet where this member is reached, and brings its keys up to date, at the start, when what it says is not what the
 // fleet knows, and once in a while.
 func (n *Node) tellPlace(ctx context.Context) error {
+	if !n.awaitGossip(ctx) {
+		return nil
+	}
 	var last time.Time
 	var voters contact
 	compared := false
@@ -125,6 +138,20 @@ func (n *Node) tellPlace(ctx context.Context) error {
 		case <-pause.C:
 		}
 	}
+}
+
+// awaitGossip returns when this member gossips, if it is to: what it told before would take its address from the others. false if ctx is done.
+func (n *Node) awaitGossip(ctx context.Context) bool {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for n.opt.Gossip != "" && n.stores.kv.GossipAddr() == "" { // one that cannot be had ends the node
+		select {
+		case <-ctx.Done():
+			return false
+		case <-look.C:
+		}
+	}
+	return true
 }
 
 // place is what this member says of itself.

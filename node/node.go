@@ -77,7 +77,7 @@ type Node struct {
 
 	stopLoading context.CancelFunc
 	drainBy     time.Time     // when the drain is over; set by the first part to stop, read by those below it
-	planned     chan struct{} // closed when the control room's first plan is in use
+	planned     chan struct{} // closed when a plan that this process was given is in use, or the last one was confirmed
 }
 
 // New checks the options, takes the data directory and the listeners, and opens every room. It starts nothing. Errors:

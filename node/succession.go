@@ -106,6 +106,7 @@ func (n *Node) giveWay(ctx context.Context, stop context.CancelFunc) {
 	defer cancel()
 	n.events.over(limit) // no batch and no schedule begins; what was begun has the limit
 	n.awaitCalm(limit)
+	n.yieldLead()     // while its door is open
 	n.doors.over(ctx) // bounds itself
 	if ctx.Err() != nil {
 		return // told to stop for good in the meantime

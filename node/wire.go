@@ -84,6 +84,12 @@ func (n *Node) convergence() string {
 // onPlan takes the next plan of the control room into use. It is called by one goroutine at a time.
 func (n *Node) onPlan(d *plan.Delta) {
 	n.takePlan(d)
+	n.hasPlan()
+}
+
+// hasPlan notes that the plan in use is one that this process was given, or that nothing has changed since the last one. Its callers are one
+// goroutine at a time.
+func (n *Node) hasPlan() {
 	select {
 	case <-n.planned:
 	default:

@@ -49,7 +49,7 @@ func big(t testing.TB, s *Server, src *source, n int) {
 // listen follows a server until ctx is done and says when each index came. It reads frames and does not decode plans: that is the work
 // of as many machines as there are followers.
 func listen(ctx context.Context, client *http.Client, url string, epoch, from uint64, came func(index uint64)) error {
-	req, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s?epoch=%d&from=%d&partial=false", url, pathFeed, epoch, from), nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s%s?epoch=%d&from=%d&partial=false&beat=%d", url, pathFeed, epoch, from, quickBeat.Milliseconds()), nil)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,13 @@ type FollowerOptions struct {
 	Fetcher   *Fetcher          // required
 	Server    *Server           // required: hands the plan on; nobody else publishes to it
 	// Use takes what a delta changes into use and returns when it is; one call at a time. The files of all that is deployed are in Files.
-	Use     func(*plan.Delta)
-	Program Program      // that this node runs; it is announced to the voters
-	Log     *slog.Logger // nil discards
-	Metrics *Metrics     // nil counts into the void
+	Use func(*plan.Delta)
+	// Confirmed is called, as Use is, when an upstream says for the first time since the start that what is in use is the newest plan: there
+	// may be nothing to take into use. nil if nobody wants to know.
+	Confirmed func()
+	Program   Program      // that this node runs; it is announced to the voters
+	Log       *slog.Logger // nil discards
+	Metrics   *Metrics     // nil counts into the void
 }
 
 // Follower keeps the plan that other nodes make in use here. All methods are safe for concurrent use once it is made; Run is called once.
@@ -47,6 +50,7 @@ type Follower struct {
 	mark    plan.Mark   // of target
 	pending *plan.Delta // from the plan in use to target; nil if they are the same
 	beat    arrival     // the last beat behind target; zero fresh if there is none
+	sure    bool        // Confirmed was called
 	saved   time.Time   // when the mark was written
 
 	mu    sync.Mutex
@@ -192,6 +196,10 @@ func (f *Follower) settle(ctx context.Context) error {
 	}
 	f.serve(f.beat.index, f.beat.fresh)
 	f.opt.Server.Advance(f.beat.index, f.beat.fresh)
+	if !f.sure && f.opt.Confirmed != nil && time.Since(f.beat.fresh) <= stall {
+		f.sure = true
+		f.opt.Confirmed()
+	}
 	f.beat = arrival{}
 	if now := time.Now(); now.Sub(f.saved) >= freshEvery {
 		f.saved, f.mark.Fresh = now, f.freshness()

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,13 +24,21 @@ import (
 	"edged/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(beatReaders); url != "" {
+		readBeats(url)
+		return
+	}
+	testkit.Main(m)
+}
 
 // fabric is a network in memory: every node has one address, its name, and links between two can be cut.
 type fabric struct {
 	mu     sync.Mutex
 	listen map[string]*port
 	cut    map[[2]string]bool
+	silent map[[2]string]bool       // what is sent there is lost, and nobody learns of it
+	delay  map[string]time.Duration // before each piece that a node sends
 	conns  map[*wire]struct{}
 	dials  []time.Time
 }
@@ -45,7 +54,7 @@ type port struct {
 type wire struct {
 	net.Conn
 	f        *fabric
-	from, to string
+	from, to string // who dialled whom
 	peer     string
 }
 
@@ -56,8 +65,24 @@ func (n name) String() string  { return string(n) }
 
 func (w *wire) RemoteAddr() net.Addr { return name(w.peer) }
 
+func (w *wire) Write(b []byte) (int, error) {
+	w.f.mu.Lock()
+	silent, delay := w.f.silent[link(w.from, w.to)], time.Duration(0)
+	if w.peer == w.from {
+		delay = w.f.delay[w.to]
+	}
+	w.f.mu.Unlock()
+	if silent {
+		return len(b), nil
+	}
+	if delay > 0 {
+		<-time.After(delay) // in virtual time
+	}
+	return w.Conn.Write(b)
+}
+
 func newFabric() *fabric {
-	return &fabric{listen: map[string]*port{}, cut: map[[2]string]bool{}, conns: map[*wire]struct{}{}}
+	return &fabric{listen: map[string]*port{}, cut: map[[2]string]bool{}, silent: map[[2]string]bool{}, delay: map[string]time.Duration{}, conns: map[*wire]struct{}{}}
 }
 
 func (p *port) Accept() (net.Conn, error) {
@@ -81,11 +106,15 @@ func link(a, b string) [2]string {
 
 func (f *fabric) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	f.mu.Lock()
-	p, cut := f.listen[to], f.cut[link(from, to)]
+	p, cut, silent := f.listen[to], f.cut[link(from, to)], f.silent[link(from, to)]
 	f.dials = append(f.dials, time.Now())
 	f.mu.Unlock()
 	if p == nil || cut {
 		return nil, errors.New("no way")
+	}
+	if silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	a, b := net.Pipe()
 	w := &wire{Conn: a, f: f, from: from, to: to, peer: to}
@@ -93,7 +122,7 @@ func (f *fabric) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	f.conns[w] = struct{}{}
 	f.mu.Unlock()
 	select {
-	case p.in <- &wire{Conn: b, peer: from}:
+	case p.in <- &wire{Conn: b, f: f, from: from, to: to, peer: from}:
 		return w, nil
 	case <-p.done:
 	case <-ctx.Done():
@@ -103,11 +132,9 @@ func (f *fabric) dial(ctx context.Context, from, to string) (net.Conn, error) {
 }
 
 func (w *wire) Close() error {
-	if w.f != nil {
-		w.f.mu.Lock()
-		delete(w.f.conns, w)
-		w.f.mu.Unlock()
-	}
+	w.f.mu.Lock()
+	delete(w.f.conns, w)
+	w.f.mu.Unlock()
 	return w.Conn.Close()
 }
 
@@ -127,6 +154,21 @@ func (f *fabric) setCut(cut bool, links ...[2]string) {
 	for _, w := range broken {
 		w.Close()
 	}
+}
+
+// setSilent loses what is sent over links from now on.
+func (f *fabric) setSilent(links ...[2]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range links {
+		f.silent[l] = true
+	}
+}
+
+func (f *fabric) setDelay(node string, d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.delay[node] = d
 }
 
 // serve listens for a node; stop ends it with all its connections.

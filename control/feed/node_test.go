@@ -31,6 +31,7 @@ type node struct {
 	mu    sync.Mutex
 	plan  *plan.Plan // as Use was told
 	epoch uint64
+	sure  int // calls of Confirmed
 }
 
 func upstream(name string, voter bool) Upstream {
@@ -53,7 +54,7 @@ func (n *node) start() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.f, err = NewFollower(FollowerOptions{Client: client, Upstreams: n.upstreams, Store: n.store, Files: n.files, Fetcher: fetcher, Server: n.srv, Use: n.use})
+	n.f, err = NewFollower(FollowerOptions{Client: client, Upstreams: n.upstreams, Store: n.store, Files: n.files, Fetcher: fetcher, Server: n.srv, Use: n.use, Confirmed: n.confirmed})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -100,6 +101,12 @@ func (n *node) use(d *plan.Delta) {
 	n.plan.Apply(d)
 	n.mu.Unlock()
 	n.checkFiles()
+}
+
+func (n *node) confirmed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sure++
 }
 
 func (n *node) checkFiles() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ const (
 	quickBeat  = time.Second      // how often followers ask for it, and as often as it is given
 	quickStall = 5 * quickBeat    // and how long an upstream may then be silent: a machine that vanishes is missed for no longer
 	stall      = 15 * time.Second // who takes nothing, or says nothing, for this long is cut off
+	beatSlots  = 4                // instants in a beat at which feeds beat: many share a waking of the process, and no burst has all of them
 	maxStreams = 1024             // feeds at once
 	maxBlobs   = 64               // files that are sent at once
 	blobTime   = 2 * time.Minute  // for one file: 16 MiB at 140 KiB/s
@@ -116,7 +118,8 @@ func (st *stream) run(ctx context.Context, epoch uint64) error {
 	if err := st.write(appendHello(nil, epoch, st.filter != nil)); err != nil {
 		return err
 	}
-	beat := time.NewTicker(st.beat)
+	slot := st.beat / beatSlots * rand.N[time.Duration](beatSlots)
+	beat := time.NewTimer(st.untilBeat(slot))
 	defer beat.Stop()
 	for {
 		age := st.s.age() // first: what is found after it is at least as new
@@ -139,12 +142,19 @@ func (st *stream) run(ctx context.Context, epoch uint64) error {
 		select {
 		case <-next.moved:
 		case <-beat.C:
+			beat.Reset(st.untilBeat(slot))
 		case <-st.ended:
 			return errAnew
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// untilBeat returns the time until the next beat in a slot.
+func (st *stream) untilBeat(slot time.Duration) time.Duration {
+	now := time.Now().Add(-slot)
+	return now.Truncate(st.beat).Add(st.beat).Sub(now)
 }
 
 func (st *stream) send(next step) error {

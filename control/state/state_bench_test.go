@@ -2,7 +2,9 @@ package state
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
 	"edged/control/form"
 )
@@ -70,5 +72,33 @@ func BenchmarkListAmong(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// heapInUse returns the bytes of what can be reached.
+func heapInUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// The memory of the state for each Resource, of workers that are deployed with a bundle, a version and a deployment each: with the records
+// of the Operations that made them, and when these have been swept.
+func BenchmarkHeap(b *testing.B) {
+	const workers = 5000
+	for b.Loop() {
+		before := heapInUse()
+		l := newLab(b)
+		for i := range workers {
+			w := l.worker(fmt.Sprint("w", i))
+			l.deploy(w, fmt.Sprint("d", i), l.version(w, fmt.Sprint("v", i), "fetch"), 10000)
+		}
+		b.ReportMetric((heapInUse()-before)/float64(l.n), "B/new-resource")
+		at := l.now + (400 * 24 * time.Hour).Milliseconds()
+		for l.s.Due(at) && l.s.Apply(&Command{Kind: Sweep, At: at}).More {
+		}
+		b.ReportMetric((heapInUse()-before)/float64(l.n), "B/resource")
+		runtime.KeepAlive(l)
 	}
 }

@@ -16,10 +16,12 @@
 //	streams_test.go   both bodies, and clients that leave, through service calls and fetch
 //	supervise_test.go the node killed and frozen under its supervisor, and the supervisor under it
 //	upgrade_test.go   one process followed by another under load, rolled back, and killed on the way; edged drain
+//	upgrade_fleet_test.go the same of members of a fleet; pacer_test.go sends the requests that none may be lost of
 //	watch_test.go     a node under a real Prometheus; watch_files_test.go: its rules, dashboards and runbook
-//	upgrade_test.go   the program of the commit before: its data under this one, a fleet of it upgraded node by node, and back;
+//	rolling_test.go   the program of the commit before: its data under this one, a fleet of it upgraded node by node, and back;
 //	upgrade_kit_test.go builds that program
-//	moved_test.go     members of a fleet at other addresses
+//	moved_test.go     members of a fleet at other addresses; settings_test.go: with other flags
+//	survive_test.go   most voters, and the disk of one, lost
 //	durable_test.go   what was acknowledged is there after kill -9
 //
 // Most of a test's time is waiting, so tests are parallel (twice as many as cores; as many as cores under the race detector, with which

@@ -89,13 +89,14 @@ func foundFleetOf(t *testing.T, program string, voters, edges int) *fleetOf {
 }
 
 // join starts a node with an invite of a member's fleet.
-func (f *fleetOf) join(of *node, dir, role string) *node {
+func (f *fleetOf) join(of *node, dir, role string, flags ...string) *node {
 	f.t.Helper()
 	var made struct{ Invite string }
 	if text := f.edged(f.nodes[0], "fleet", "invite", "--role", role, "--json"); json.Unmarshal([]byte(text), &made) != nil {
 		f.t.Fatal(text)
 	}
-	n := memberOf(f.t, cmp.Or(f.program, binary), dir, "--role", role, "--join", "https://"+of.peer(), "--invite", made.Invite)
+	flags = append([]string{"--role", role, "--join", "https://" + of.peer(), "--invite", made.Invite}, flags...)
+	n := memberOf(f.t, cmp.Or(f.program, binary), dir, flags...)
 	f.nodes = append(f.nodes, n)
 	return n
 }
@@ -130,6 +131,7 @@ type fleetMember struct {
 	ID           string
 	Votes, Leads bool
 	Serves       uint64
+	Peer, Gossip string
 	Version      string
 	Level        int
 }

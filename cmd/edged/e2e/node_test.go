@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,9 +77,27 @@ type node struct {
 	t    *testing.T
 	dir  string
 	cmd  *exec.Cmd
-	log  *bytes.Buffer // read only after the process ended
+	log  *said
 	info runInfo
 	done chan error // the process's end
+}
+
+// said is what a process has written so far; it may be read while that goes on.
+type said struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
 }
 
 // start runs a node on free ports and returns when all its listeners accept. The test's end kills it.
@@ -90,7 +109,7 @@ func start(t *testing.T, dir string, flags ...string) *node {
 // startBinary is start with another build of the program and more environment.
 func startBinary(t *testing.T, binary string, env []string, dir string, flags ...string) *node {
 	t.Helper()
-	n := &node{t: t, dir: dir, log: new(bytes.Buffer), done: make(chan error, 1)}
+	n := &node{t: t, dir: dir, log: new(said), done: make(chan error, 1)}
 	args := []string{"run", "--data-dir", "./" + filepath.Base(dir), "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--control", "127.0.0.1:0",
 		"--admin", "127.0.0.1:0", "--log-format", "json"}
 	n.cmd = exec.Command(binary, append(args, flags...)...)
