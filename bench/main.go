@@ -59,6 +59,7 @@ type config struct {
 	windows int
 	window  time.Duration
 	binary  string
+	beside  string // another build of the program for the hello part; "" is none
 
 	resources int
 	density   int
@@ -94,6 +95,7 @@ func main() {
 	flag.IntVar(&cfg.windows, "windows", 7, "measuring windows per contender")
 	flag.DurationVar(&cfg.window, "window", 3*time.Second, "length of a window")
 	flag.StringVar(&cfg.binary, "binary", "bin/edged", "the program to measure")
+	flag.StringVar(&cfg.beside, "beside", "", "another build of the program, which the hello part loads in turn with the one to measure")
 	flag.IntVar(&cfg.resources, "resources", 100_000, "how many Resources the control part makes")
 	flag.IntVar(&cfg.density, "density", 10_000, "how many workers the density part deploys")
 	flag.DurationVar(&cfg.soak, "soak", 5*time.Minute, "how long the soak part overloads the node")
