@@ -19,6 +19,7 @@ const (
 	rootFile    = "ca.pem"   // the fleet's root, 0600
 	leafFile    = "node.pem" // the leaf, then its key: one file, so that no crash parts them
 	pendingFile = "join.pem" // the key and the request of a join that has no answer yet
+	removedFile = "removed"  // how this member knows that it is one no more; there only then
 
 	maxFile = 64 << 10
 )

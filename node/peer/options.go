@@ -31,6 +31,12 @@ type Options struct {
 	// Voters tells whom to ask for a new leaf, in any order; this member itself is passed over. Required.
 	Voters func() []string
 
+	// Removed reports whether a node was removed from the fleet: it is told so in place of every answer. It must be certain, for that
+	// ends the node's service for good; who is merely not known here may have joined a moment ago. nil: nobody is told.
+	Removed func(member string) bool
+	// OnRemoved is called once, when this member learns that it was removed itself. nil: nobody wants to know.
+	OnRemoved func(how string)
+
 	// Join and Renew decide what PathJoin and PathRenew ask; nil on a member that is no voter. Join is given what an
 	// unknown caller claims. Renew is given the caller's ID and its request, and returns the leaf.
 	Join  func(context.Context, fleetwire.JoinRequest) (fleetwire.JoinAnswer, error)
@@ -76,6 +82,7 @@ type Peers struct {
 	raft   atomic.Pointer[RaftListener] // nil: this member takes no raft streams
 	conns  conns
 	calls  calls
+	left   atomic.Pointer[string] // how it is known that this member was removed; nil: it was not
 
 	renewing sync.Mutex // one renewal at a time
 }
@@ -93,6 +100,9 @@ func Open(opt Options) (*Peers, error) {
 	p := &Peers{opt: opt, root: root, pool: x509.NewCertPool(), mux: http.NewServeMux(), joins: make(chan struct{}, maxJoins)}
 	p.pool.AddCert(root)
 	p.leaf.Store(leaf)
+	if err := p.readLeft(); err != nil {
+		return nil, err
+	}
 	p.client = p.newClient()
 	p.membership()
 	return p, nil

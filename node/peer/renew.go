@@ -34,6 +34,9 @@ func (p *Peers) renewals(ctx context.Context) {
 	for {
 		wait := min(p.dueIn(time.Now()), renewLook)
 		if wait == 0 {
+			if p.Left() != "" {
+				return // its certificate is good for nothing any more
+			}
 			err := p.Renew(ctx)
 			if err == nil {
 				retry = renewFirst
