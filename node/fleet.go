@@ -188,12 +188,14 @@ func (n *Node) openPeers(f *fleet) (err error) {
 			}
 			return "", false
 		},
-		Allowed: func(member, _ string) bool { return f.has(member) },
+		Allowed:   func(member, _ string) bool { return f.has(member) },
+		OnRemoved: n.expelled,
 	}
 	if n.opt.hasRole("control") {
 		opt.Join = func(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {
 			return n.control.Admit(ctx, in)
 		}
+		opt.Removed = func(member string) bool { return n.control.Removed(member) }
 		opt.Renew = func(ctx context.Context, member string, csr []byte) ([]byte, error) {
 			return n.control.Renew(ctx, member, csr)
 		}
@@ -201,7 +203,7 @@ func (n *Node) openPeers(f *fleet) (err error) {
 	if f.peers, err = peer.Open(opt); err != nil {
 		return err
 	}
-	if end := f.peers.NotAfter(); time.Now().After(end) {
+	if end := f.peers.NotAfter(); time.Now().After(end) && f.peers.Left() == "" {
 		n.log.Error("this member's certificate has expired", "err", expired(end, n.id), "do", "put the folder fleet back from a copy, or let the machine join anew: docs/fleet.md")
 	}
 	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: n.feeds}); err != nil {
@@ -227,7 +229,7 @@ func (n *Node) useMembers(d *plan.Delta) {
 	for _, id := range d.Members.Gone {
 		delete(next, id)
 	}
-	f.members.Store(&next)
+	was := f.members.Swap(&next)
 	f.told.Store(nil)
 	f.peers.Recheck()
 	var members []kv.Member
@@ -240,7 +242,12 @@ func (n *Node) useMembers(d *plan.Delta) {
 	if err := n.stores.kv.SetMembers(members); err != nil {
 		n.log.Error("the members of the fleet are not taken over by kv", "err", err, "do", fault.ReportBug)
 	}
-	n.ready.set("fleet", outOfService(next[n.id]))
+	if was != nil && (*was)[n.id] != nil && next[n.id] == nil {
+		f.peers.Leave("the plan of the fleet says so")
+	}
+	if f.left() == "" { // else that stays
+		n.ready.set("fleet", outOfService(next[n.id]))
+	}
 }
 
 // outOfService is why the fleet wants no traffic for this node, "" if it does. self is nil once it was removed.
@@ -259,7 +266,7 @@ func (n *Node) certificateProblem(reasons map[string]string) {
 	if n.fleet == nil {
 		return
 	}
-	if end := n.fleet.peers.NotAfter(); time.Now().After(end) {
+	if end := n.fleet.peers.NotAfter(); time.Now().After(end) && n.fleet.left() == "" {
 		reasons["certificate"] = expired(end, n.id)
 	}
 }
@@ -271,6 +278,7 @@ func (n *Node) fleetProblems(reasons map[string]string) {
 		return
 	}
 	switch {
+	case f.left() != "":
 	case f.gate.Closed():
 		reasons["plan"] = "cut off for longer than --revalidate-after: custom domains and versions with secrets are withheld"
 	case f.members.Load() != nil:

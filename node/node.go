@@ -234,7 +234,7 @@ func (n *Node) openControl() error {
 	}
 	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
 	if n.fleet != nil {
-		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
+		n.openGate(n.cutOff)
 		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.program(), n.log)
 	}
 	if last := n.control.LastPlan(); !last.Empty() {
