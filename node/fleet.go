@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,10 +23,13 @@ import (
 	"edged/node/peer"
 )
 
-// Files of DATA/fleet besides the certificates.
+// Files of DATA/fleet besides the certificates, and one of DATA/control. Of a member with a control log each of the two folders says that
+// there is the other: what is missing is lost then, and not yet made.
 const (
 	gossipKeyFile = "gossip.key"
 	seedsFile     = "members.json" // whom the fleet named when this node joined; a founder has none
+	hasLogFile    = "has-log"      // in DATA/fleet: this member has had a control log
+	inFleetFile   = "in-fleet"     // in DATA/control: the control log is a fleet's
 )
 
 // fleet is this node's part in a fleet: its door to the other members, and who they are. A node without --peer has none.
@@ -143,8 +145,11 @@ func (n *Node) openFleet() error {
 		// What it accepted as a node of its own no other member would know.
 		return fault.New(fault.Invalid, op, "this data directory belongs to a member of a fleet: start it with --peer")
 	case member:
-	case n.wasMember():
+	case n.followed() || n.hadLogOfFleet() && n.opt.Join != "":
 		return fault.Newf(fault.Conflict, op, "this data directory was that of member %s of a fleet, and its certificate in %s is gone: %s", n.id, f.dir, anew(n.id))
+	case n.hadLogOfFleet() && n.opt.Peer == "":
+		return fault.Newf(fault.Conflict, op, "the control log in this data directory is that of a fleet, and the certificate of this member in %s is gone. If it is the only voter of its fleet, "+
+			"start it with --peer: it gives itself another. Else %s", f.dir, anew(n.id))
 	case n.opt.Join != "":
 		err = n.join(f)
 	case f.joined:
@@ -161,23 +166,6 @@ func (n *Node) openFleet() error {
 		return err
 	}
 	return n.openPeers(f)
-}
-
-// wasMember reports whether this node has followed the plan of a fleet: then it is the certificate that is gone, and not a new node.
-func (n *Node) wasMember() bool {
-	_, err := os.Stat(filepath.Join(n.opt.DataDir, "plan", "format"))
-	return err == nil
-}
-
-// anew is what can be done with a member that has no certificate that is good.
-func anew(id string) string {
-	return "put the folder back from a copy of it if there is one whose certificate has not expired; else remove the member (edged fleet remove " + id +
-		" at a voter) and let its machine join with an empty data directory and a new invite. Databases, buckets and queues that have their home here are " +
-		"then lost but for their backups"
-}
-
-func expired(end time.Time, id string) string {
-	return "this member's certificate expired on " + end.UTC().Format(time.DateOnly) + ", so no other member answers it or is answered; if this machine's clock is right: " + anew(id)
 }
 
 func (n *Node) openPeers(f *fleet) (err error) {
@@ -334,6 +322,6 @@ func (n *Node) fleetOptions() *control.FleetOptions {
 	if f == nil {
 		return nil
 	}
-	return &control.FleetOptions{Joined: f.joined, Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
+	return &control.FleetOptions{Joined: f.joined, HadLog: !f.joined || exists(filepath.Join(f.dir, hasLogFile)), Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
 		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Announced: f.server.Announced, Program: n.program(), Keys: n.gatherKeys, Settings: n.settings}
 }

@@ -87,6 +87,9 @@ func (n *Node) onPlan(d *plan.Delta) {
 	select {
 	case <-n.planned:
 	default:
+		if n.fleet != nil && n.control != nil {
+			n.noteLog()
+		}
 		close(n.planned)
 	}
 }

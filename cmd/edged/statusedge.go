@@ -75,14 +75,20 @@ func askMember(ctx context.Context, admin string) (s memberStatus, err error) {
 	return s, json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&s)
 }
 
-// removedHere reports whether the node on this machine was removed from its fleet: no voter answers for it any more, and it has no control
-// room to ask.
-func removedHere(ctx context.Context, l listeners) bool {
+// outHere reports whether the node on this machine is in its fleet no more, removed or with a certificate that has expired: no voter answers
+// for it, and a control room that it has cannot answer alone.
+func outHere(ctx context.Context, l listeners) bool {
 	if l.Admin == "" {
 		return false
 	}
 	s, err := askMember(ctx, l.Admin)
-	return err == nil && s.Removed != ""
+	return err == nil && (s.Removed != "" || s.expired(time.Now()))
+}
+
+// expired reports whether the member's certificate is good for nothing any more.
+func (s *memberStatus) expired(now time.Time) bool {
+	end, err := time.Parse(time.RFC3339, s.Certificate)
+	return err == nil && now.After(end)
 }
 
 // edgeStatus is the status of a member that has no part in the control room.
@@ -144,7 +150,10 @@ func (s *edgeStatus) write(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "kv       %d other members, %s\n", k.Peers, behind)
 	}
-	if s.Certificate != "" {
+	expired := s.expired(time.Now())
+	if expired {
+		fmt.Fprintf(w, "proof    certificate expired on %s\n", s.Certificate)
+	} else if s.Certificate != "" {
 		fmt.Fprintf(w, "proof    certificate until %s\n", s.Certificate)
 	}
 	voters := "a member with the role control"
@@ -153,6 +162,10 @@ func (s *edgeStatus) write(w io.Writer) error {
 	}
 	if s.Removed != "" {
 		_, err := fmt.Fprintln(w, "\nthis node serves nothing any more; its machine can join again with an empty data directory and a new invite")
+		return err
+	}
+	if expired {
+		_, err := fmt.Fprintln(w, "\nno other member answers this node; why it is not ready says what to do")
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nthis node has no part in the control room: deploy and all commands about Resources, stores and the fleet are for %s\n", voters)
