@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
 	"edged/internal/pki"
@@ -44,6 +45,8 @@ type Options struct {
 
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil means the machine's network
 	Log  *slog.Logger                                                      // nil discards
+
+	write writer // nil means disk.WriteFile; tests crash in it
 }
 
 func (o *Options) fill() error {
@@ -62,6 +65,9 @@ func (o *Options) fill() error {
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: dialTime}).DialContext
+	}
+	if o.write == nil {
+		o.write = disk.WriteFile
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -85,6 +91,7 @@ type Peers struct {
 	left   atomic.Pointer[string] // how it is known that this member was removed; nil: it was not
 
 	renewing sync.Mutex // one renewal at a time
+	asked    *request   // guarded by renewing; nil while no renewal is under way
 }
 
 // Open reads the member's certificate. A directory without one is NotFound; files that are damaged, of another node or of
@@ -102,6 +109,9 @@ func Open(opt Options) (*Peers, error) {
 	p.leaf.Store(leaf)
 	if err := p.readLeft(); err != nil {
 		return nil, err
+	}
+	if err := tidy(opt.Dir); err != nil {
+		opt.Log.Warn("a key that a crash left behind is not removed", "err", err)
 	}
 	p.client = p.newClient()
 	p.membership()

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"edged/internal/disk"
 	"edged/internal/fault"
 )
 
@@ -68,7 +67,7 @@ func (p *Peers) Leave(how string) {
 	if !p.left.CompareAndSwap(nil, &how) {
 		return
 	}
-	if err := disk.WriteFile(filepath.Join(p.opt.Dir, removedFile), []byte(how+"\n"), 0o600); err != nil {
+	if err := p.opt.write(filepath.Join(p.opt.Dir, removedFile), []byte(how+"\n"), 0o600); err != nil {
 		p.opt.Log.Error("that this node was removed from its fleet is not on disk", "err", err, "do", fault.CheckDisk)
 	}
 	p.Recheck()
