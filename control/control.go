@@ -39,6 +39,7 @@ type Control struct {
 	secrets    *secrets
 	artifacts  *artifact.Store
 	log        *raftlog.Store
+	hasLog     bool                       // there was something in it at the start; set by Open
 	startRaft  func() (*raft.Raft, error) // restores the last snapshot and starts this voter
 	raft       atomic.Pointer[raft.Raft]  // nil before Run
 	saved      *plan.Store

@@ -20,6 +20,9 @@ import (
 type FleetOptions struct {
 	// Joined says that another node has founded the log: this one has none until it is added as a voter, and makes no bootstrap token.
 	Joined bool
+	// HadLog says that this node has had the log before. One that is not there is then lost, and nothing is made in its place: a voter that
+	// begins again could undo what most voters have decided, and a founder would begin another history under the same name.
+	HadLog bool
 	// Listener gives the streams that other voters open; only members that may vote get through. Control closes it.
 	Listener net.Listener
 	// Dial opens such a stream to a member.

@@ -330,6 +330,9 @@ func (c *Control) Remove(ctx context.Context, by state.Actor, member string, los
 	return c.changeFleet(ctx, cmd)
 }
 
+// Removed reports whether a node was removed from the fleet, as far as this one knows: what it knows of that stays true.
+func (c *Control) Removed(member string) bool { return c.state.Removed(member) }
+
 func memberOf(in *fleetwire.JoinRequest, serial string) *state.Member {
 	return &state.Member{ID: in.ID, Name: in.Name, Labels: maps.Clone(in.Labels), Peer: in.Peer, Gossip: in.Gossip, KVEpoch: in.KVEpoch, Serial: serial}
 }

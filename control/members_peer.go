@@ -89,5 +89,6 @@ func (c *Control) FleetHandler(caller func(*http.Request) string) http.Handler {
 // in its control state is sealed with stay beside them. The errors are those of seal.Ring.Take.
 func (c *Control) TakeRing(raw []byte) error {
 	used := c.keysInUse()
+	c.secrets.ring.Use(c.markedKey())
 	return c.secrets.ring.Take(raw, func(id string) bool { return used[id] })
 }

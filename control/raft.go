@@ -35,6 +35,9 @@ func (c *Control) openLog(dir string) error {
 	if err != nil {
 		return fail("read log", err)
 	}
+	if !known && c.opt.Fleet != nil && c.opt.Fleet.HadLog {
+		return errors.Join(c.lostLog(), log.Close())
+	}
 	if !known && !(c.opt.Fleet != nil && c.opt.Fleet.Joined) {
 		voters := raft.Configuration{Servers: []raft.Server{{ID: conf.LocalID, Address: addr}}}
 		if err := raft.BootstrapCluster(conf, log, log, snaps, lone, voters); err != nil {
@@ -51,7 +54,7 @@ func (c *Control) openLog(dir string) error {
 			return errors.Join(err, log.Close())
 		}
 	}
-	c.log = log
+	c.log, c.hasLog = log, known
 	c.startRaft = func() (*raft.Raft, error) {
 		transport := c.opt.transport(lone, hl)
 		r, err := raft.NewRaft(conf, c.machine, log, log, snaps, transport)
@@ -80,6 +83,17 @@ func votersOf(log *raftlog.Store, snaps raft.SnapshotStore) ([]raft.Server, erro
 	}
 	return raft.DecodeConfiguration(entry.Data).Servers, nil
 }
+
+// lostLog says what to do about a member whose control log is gone.
+func (c *Control) lostLog() error {
+	return fault.Newf(fault.Conflict, "control.Open", "the control log in %s is gone, which this member of a fleet had. If it is on a volume that is not mounted, mount that; "+
+		"an older copy of it must not be put back. Else, if the fleet has other voters, remove this member (edged fleet remove %s --lose-data at one of them) and let its machine join "+
+		"with an empty data directory and a new invite. If it was the only voter, restore a backup of the control state into an empty data directory "+
+		"and found the fleet anew with that", filepath.Join(c.opt.Dir, "control"), c.opt.NodeID)
+}
+
+// HasLog reports whether this node had a control log when Open returned: a member that was given no vote yet has none.
+func (c *Control) HasLog() bool { return c.hasLog }
 
 // ErrShared is in the error of Open for a log that other nodes share, without Options.Fleet by which they could be reached.
 var ErrShared = errors.New("the control log has other voters")

@@ -12,20 +12,30 @@ import (
 // RotateKey makes a fresh node key, seals everything with it anew while the node serves, and forgets the old keys once no
 // record and no plan needs them. It may be repeated: an interrupted rotation is finished by the next. It returns how many
 // sealed records were rewritten. Backups made before need the key file as it was then.
+//
+// In a fleet nothing is sealed with the fresh key before most voters keep it. From then on it is a fact of the control log which key seals: the
+// one that the comparison key is sealed with (markedKey).
 func (c *Control) RotateKey(ctx context.Context) (resealed int, err error) {
 	c.secrets.rotating.Lock()
 	defer c.secrets.rotating.Unlock()
+	if err := c.forgetKeys(); err != nil { // of rotations that did not come so far
+		return 0, err
+	}
 	if err := c.secrets.ring.Rotate(); err != nil {
 		return 0, err
 	}
-	if err := c.spreadKeys(ctx); err != nil {
+	fresh := c.secrets.ring.Newest()
+	if err := c.spreadKey(ctx, fresh); err != nil {
 		return 0, err
 	}
-	return c.finishRotation(ctx)
+	return c.finishRotation(ctx, fresh)
 }
 
-// spreadKeys has most of the voters keep the current key, so that what is sealed with it is not lost with this node.
-func (c *Control) spreadKeys(ctx context.Context) error {
+// markedKey is the id of the key that seals, as the control log has it; "" while there is none.
+func (c *Control) markedKey() string { return seal.Box(c.state.Marker()).KeyID() }
+
+// spreadKey has most of the voters keep a key, so that what is sealed with it is not lost with this node.
+func (c *Control) spreadKey(ctx context.Context, id string) error {
 	if c.opt.Fleet == nil || c.opt.Fleet.Keys == nil {
 		return nil
 	}
@@ -33,7 +43,7 @@ func (c *Control) spreadKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, have := keyWanted{c.secrets.ring.Current()}, 0
+	want, have := keyWanted{id}, 0
 	for _, v := range voters {
 		ask, cancel := context.WithTimeout(ctx, askTimeout)
 		if v == c.opt.NodeID || c.opt.Fleet.ask(ask, v, "keys", want, &want) == nil {
@@ -68,20 +78,27 @@ func (c *Control) takeKey(ctx context.Context, want keyWanted) error {
 	return nil
 }
 
-// resumeRotation finishes a rotation that a restart interrupted, or one whose values could not be opened then.
+// resumeRotation finishes a rotation that a restart interrupted, or one whose values could not be opened then. In a fleet one that most voters
+// do not know of is not begun again by itself: it is forgotten.
 func (c *Control) resumeRotation(ctx context.Context) {
 	c.secrets.rotating.Lock()
 	defer c.secrets.rotating.Unlock()
 	if len(c.secrets.ring.IDs()) == 1 {
 		return
 	}
-	if _, err := c.finishRotation(ctx); err != nil && ctx.Err() == nil {
+	key := c.secrets.ring.Current()
+	if c.opt.Fleet == nil {
+		key = c.secrets.ring.Newest()
+	}
+	if _, err := c.finishRotation(ctx, key); err != nil && ctx.Err() == nil {
 		c.opt.Log.Warn("the rotation of the node key is not finished", "err", err)
 	}
 }
 
-func (c *Control) finishRotation(ctx context.Context) (resealed int, err error) {
+// finishRotation seals everything with a key and forgets those that nothing is sealed with then.
+func (c *Control) finishRotation(ctx context.Context, key string) (resealed int, err error) {
 	c.secrets.underWay.Lock() // whoever sealed with the old key has committed by now
+	c.secrets.ring.Use(key)
 	todo, err := c.resealings()
 	c.secrets.underWay.Unlock()
 	if err != nil {
@@ -99,8 +116,12 @@ func (c *Control) finishRotation(ctx context.Context) (resealed int, err error) 
 	if err := c.plans.reach(ctx, c.machine.planned.Load()); err != nil { // the last plan is on disk, under the new key
 		return resealed, fault.Wrap(fault.CodeOf(err), "control.RotateKey", err)
 	}
+	return resealed, c.forgetKeys()
+}
+
+func (c *Control) forgetKeys() error {
 	used := c.keysInUse()
-	return resealed, c.secrets.ring.Forget(func(id string) bool { return used[id] })
+	return c.secrets.ring.Forget(func(id string) bool { return used[id] })
 }
 
 // resealings returns the commands that put under the current key what is under another. What cannot be opened stays as it

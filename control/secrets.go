@@ -82,6 +82,7 @@ func (s *secrets) sealed(values api.Private, tenant, uid, key string, expires in
 // can be. Without the right node key nothing is lost yet: it can be put back for the next start.
 func (c *Control) readySecrets() error {
 	var marker *seal.Marker
+	c.secrets.ring.Use(c.markedKey())
 	stored, err := c.state.Marker(), error(nil)
 	if stored != nil {
 		if marker, err = c.secrets.ring.OpenMarker(stored); err != nil {
@@ -97,6 +98,7 @@ func (c *Control) readySecrets() error {
 		if _, err := c.submit(&state.Command{Kind: state.SetMarker, Secret: box}); err != nil {
 			return err
 		}
+		c.secrets.ring.Use(box.KeyID())
 	}
 	c.secrets.marker.Store(marker)
 	return c.checkSecrets()

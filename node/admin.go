@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"edged/internal/fault"
 )
 
 // readiness collects why traffic should not be sent here. Safe for concurrent use.
@@ -41,6 +43,25 @@ func (r *readiness) get() map[string]string {
 	for k, v := range r.reasons {
 		out[k] = v
 	}
+	return out
+}
+
+// problems returns the readiness reasons that are looked up at each question.
+func (n *Node) problems() map[string]string {
+	out := map[string]string{}
+	if err := n.space.Check(); err != nil {
+		out["disk"] = fault.Detail(err)
+	}
+	if why := n.memory.problem(); why != "" {
+		out["memory"] = why
+	}
+	if n.control != nil {
+		if err := n.control.Halted(); err != nil {
+			out["control"] = fault.Detail(err)
+		}
+	}
+	n.fleetProblems(out)
+	n.certificateProblem(out)
 	return out
 }
 

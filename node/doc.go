@@ -5,13 +5,12 @@
 //	listen.go     the four listeners
 //	succession.go processes that follow each other without a gap: what comes from the one before, and goes to the one after
 //	holding.go    what still holds the node; tasks.go: what of that is no client's request
-//	succession.go  processes that follow each other without a gap: what comes from the one before, and goes to the one after
-//	holding.go   what still holds the node
 //	wire.go       both sides of every seam
 //	versions.go   the plan's versions, opened in the sandbox, retired when dropped
 //	serving.go    a delta of the plan taken into use, at the cost of that delta
 //	identity.go   node.id and run.json
 //	fleet.go      the node as a member of a fleet; join.go: how it becomes one; member.go: what it then does besides serving
+//	removed.go    a member that was removed; lost.go: one whose certificate has expired, or who lost a part of its data directory
 //	whereabouts.go where the other members are, when that is not what the plan says
 //	namespaces.go the KV namespaces of the plan; settings.go: flags that all members should have alike
 //	status.go     what this node says of itself to who is on its machine

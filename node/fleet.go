@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,10 +23,13 @@ import (
 	"edged/node/peer"
 )
 
-// Files of DATA/fleet besides the certificates.
+// Files of DATA/fleet besides the certificates, and one of DATA/control. Of a member with a control log each of the two folders says that
+// there is the other: what is missing is lost then, and not yet made.
 const (
 	gossipKeyFile = "gossip.key"
 	seedsFile     = "members.json" // whom the fleet named when this node joined; a founder has none
+	hasLogFile    = "has-log"      // in DATA/fleet: this member has had a control log
+	inFleetFile   = "in-fleet"     // in DATA/control: the control log is a fleet's
 )
 
 // fleet is this node's part in a fleet: its door to the other members, and who they are. A node without --peer has none.
@@ -143,8 +145,11 @@ func (n *Node) openFleet() error {
 		// What it accepted as a node of its own no other member would know.
 		return fault.New(fault.Invalid, op, "this data directory belongs to a member of a fleet: start it with --peer")
 	case member:
-	case n.wasMember():
+	case n.followed() || n.hadLogOfFleet() && n.opt.Join != "":
 		return fault.Newf(fault.Conflict, op, "this data directory was that of member %s of a fleet, and its certificate in %s is gone: %s", n.id, f.dir, anew(n.id))
+	case n.hadLogOfFleet() && n.opt.Peer == "":
+		return fault.Newf(fault.Conflict, op, "the control log in this data directory is that of a fleet, and the certificate of this member in %s is gone. If it is the only voter of its fleet, "+
+			"start it with --peer: it gives itself another. Else %s", f.dir, anew(n.id))
 	case n.opt.Join != "":
 		err = n.join(f)
 	case f.joined:
@@ -163,23 +168,6 @@ func (n *Node) openFleet() error {
 	return n.openPeers(f)
 }
 
-// wasMember reports whether this node has followed the plan of a fleet: then it is the certificate that is gone, and not a new node.
-func (n *Node) wasMember() bool {
-	_, err := os.Stat(filepath.Join(n.opt.DataDir, "plan", "format"))
-	return err == nil
-}
-
-// anew is what can be done with a member that has no certificate that is good.
-func anew(id string) string {
-	return "put the folder back from a copy of it if there is one whose certificate has not expired; else remove the member (edged fleet remove " + id +
-		" at a voter) and let its machine join with an empty data directory and a new invite. Databases, buckets and queues that have their home here are " +
-		"then lost but for their backups"
-}
-
-func expired(end time.Time, id string) string {
-	return "this member's certificate expired on " + end.UTC().Format(time.DateOnly) + ", so no other member answers it or is answered; if this machine's clock is right: " + anew(id)
-}
-
 func (n *Node) openPeers(f *fleet) (err error) {
 	opt := peer.Options{Dir: f.dir, Node: n.id, Log: n.log, Voters: f.voters,
 		Resolve: func(member string) (string, bool) {
@@ -188,12 +176,14 @@ func (n *Node) openPeers(f *fleet) (err error) {
 			}
 			return "", false
 		},
-		Allowed: func(member, _ string) bool { return f.has(member) },
+		Allowed:   func(member, _ string) bool { return f.has(member) },
+		OnRemoved: n.expelled,
 	}
 	if n.opt.hasRole("control") {
 		opt.Join = func(ctx context.Context, in fleetwire.JoinRequest) (fleetwire.JoinAnswer, error) {
 			return n.control.Admit(ctx, in)
 		}
+		opt.Removed = func(member string) bool { return n.control.Removed(member) }
 		opt.Renew = func(ctx context.Context, member string, csr []byte) ([]byte, error) {
 			return n.control.Renew(ctx, member, csr)
 		}
@@ -201,7 +191,7 @@ func (n *Node) openPeers(f *fleet) (err error) {
 	if f.peers, err = peer.Open(opt); err != nil {
 		return err
 	}
-	if end := f.peers.NotAfter(); time.Now().After(end) {
+	if end := f.peers.NotAfter(); time.Now().After(end) && f.peers.Left() == "" {
 		n.log.Error("this member's certificate has expired", "err", expired(end, n.id), "do", "put the folder fleet back from a copy, or let the machine join anew: docs/fleet.md")
 	}
 	if f.server, err = feed.NewServer(feed.ServerOptions{Caller: peer.Caller, Fresh: n.fresh, Log: n.log, Metrics: n.feeds}); err != nil {
@@ -227,7 +217,7 @@ func (n *Node) useMembers(d *plan.Delta) {
 	for _, id := range d.Members.Gone {
 		delete(next, id)
 	}
-	f.members.Store(&next)
+	was := f.members.Swap(&next)
 	f.told.Store(nil)
 	f.peers.Recheck()
 	var members []kv.Member
@@ -240,7 +230,12 @@ func (n *Node) useMembers(d *plan.Delta) {
 	if err := n.stores.kv.SetMembers(members); err != nil {
 		n.log.Error("the members of the fleet are not taken over by kv", "err", err, "do", fault.ReportBug)
 	}
-	n.ready.set("fleet", outOfService(next[n.id]))
+	if was != nil && (*was)[n.id] != nil && next[n.id] == nil {
+		f.peers.Leave("the plan of the fleet says so")
+	}
+	if f.left() == "" { // else that stays
+		n.ready.set("fleet", outOfService(next[n.id]))
+	}
 }
 
 // outOfService is why the fleet wants no traffic for this node, "" if it does. self is nil once it was removed.
@@ -259,7 +254,7 @@ func (n *Node) certificateProblem(reasons map[string]string) {
 	if n.fleet == nil {
 		return
 	}
-	if end := n.fleet.peers.NotAfter(); time.Now().After(end) {
+	if end := n.fleet.peers.NotAfter(); time.Now().After(end) && n.fleet.left() == "" {
 		reasons["certificate"] = expired(end, n.id)
 	}
 }
@@ -271,6 +266,7 @@ func (n *Node) fleetProblems(reasons map[string]string) {
 		return
 	}
 	switch {
+	case f.left() != "":
 	case f.gate.Closed():
 		reasons["plan"] = "cut off for longer than --revalidate-after: custom domains and versions with secrets are withheld"
 	case f.members.Load() != nil:
@@ -326,6 +322,6 @@ func (n *Node) fleetOptions() *control.FleetOptions {
 	if f == nil {
 		return nil
 	}
-	return &control.FleetOptions{Joined: f.joined, Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
+	return &control.FleetOptions{Joined: f.joined, HadLog: !f.joined || exists(filepath.Join(f.dir, hasLogFile)), Listener: votersOnly{f.peers.RaftListener(), f}, Dial: f.peers.DialRaft,
 		Client: f.peers.Client(), Caller: peer.Caller, Serving: f.running, Origins: f.origins, Served: f.server.Serving, Announced: f.server.Announced, Program: n.program(), Keys: n.gatherKeys, Settings: n.settings}
 }

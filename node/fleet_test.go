@@ -13,6 +13,8 @@ import (
 	"edged/control/plan"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
+	"edged/internal/pki"
+	"edged/node/peer"
 )
 
 // node-surface §2, --role: a member without the role edge serves nobody, and lets nobody claim every name because of that.
@@ -149,5 +151,41 @@ func TestWhoIsKnownBeforeAPlan(t *testing.T) {
 	f.members.Store(&map[string]*plan.Member{"n-four": {ID: "n-four", Control: true}})
 	if got := f.voters(); !slices.Equal(got, []string{"n-four"}) {
 		t.Errorf("with a plan: %v", got)
+	}
+}
+
+// docs/fleet.md, Certificates: a member whose certificate has expired while it was off starts, serves on what it has, and says in the log,
+// in /readyz and to `edged status` since when, and what to do.
+func TestACertificateThatExpiredWhileOff(t *testing.T) {
+	ca, err := pki.New(time.Now().Add(-2 * pki.LeafLife))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, ended := t.TempDir(), time.Now().Add(-pki.LeafLife/2)
+	key, csr, err := pki.NewRequest("n-one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := ca.Sign(csr, "n-one", ended.Add(-pki.LeafLife))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := peer.Found(filepath.Join(dir, "fleet"), "n-one", ca.CertPEM(), leaf.PEM, key); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	n := &Node{id: "n-one", opt: Options{DataDir: dir, Role: "control,edge", Peer: "127.0.0.1:1"}, log: slog.New(slog.NewTextHandler(&log, nil)), ready: newReadiness()}
+	if err := n.openFleet(); err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	n.certificateProblem(reasons)
+	for _, want := range []string{"expired on " + ended.UTC().Format(time.DateOnly), "this machine's clock", "edged fleet remove n-one", "a new invite"} {
+		if !strings.Contains(reasons["certificate"], want) {
+			t.Errorf("/readyz does not say %q: %q", want, reasons["certificate"])
+		}
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q: %s", want, log.String())
+		}
 	}
 }

@@ -50,7 +50,7 @@ func (n *Node) openFollower() (err error) {
 	if err != nil {
 		return err
 	}
-	n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, f.feed.CutOff, n.usePlan, n.log)
+	n.openGate(f.feed.CutOff)
 	f.hands = control.NewHands(control.HandsOptions{InUse: n.versions.inUse, Retire: n.versions.retire, Detach: n.detach, Reach: f.feed.Reach,
 		Caller: func(r *http.Request) string {
 			if id := peer.Caller(r); slices.Contains(n.fleet.voters(), id) {

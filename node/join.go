@@ -41,6 +41,9 @@ func (n *Node) found(f *fleet) error {
 	}
 	opt.OnPlan, opt.Retire, opt.InUse, opt.Detach, opt.Inspect, opt.Metrics = nil, nil, nil, nil, nil, nil
 	c, err := control.Open(opt)
+	if err == nil && n.hadLogOfFleet() {
+		n.log.Warn("the certificate of this member is gone; as the only voter of its fleet it gives itself another", "dir", f.dir)
+	}
 	if errors.Is(err, control.ErrShared) {
 		return fault.Newf(fault.Conflict, "node.fleet", "the control log here is that of a fleet with other voters, and this member's certificate in %s is gone: %s", f.dir, anew(n.id))
 	}

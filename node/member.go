@@ -100,6 +100,10 @@ func (n *Node) tellPlace(ctx context.Context) error {
 	var voters contact
 	compared := false
 	for wait := tellFirst; ; {
+		if n.fleet.left() != "" { // there is nobody to tell
+			<-ctx.Done()
+			return nil
+		}
 		if time.Since(last) > tellEvery || !n.placeIsKnown() {
 			moved := n.control != nil && n.hasMoved()
 			err := n.report(ctx)

@@ -234,7 +234,10 @@ func (n *Node) openControl() error {
 	}
 	n.artifacts, n.secrets = n.control.Artifacts(), n.control.Secrets
 	if n.fleet != nil {
-		n.fleet.gate = feed.NewGate(n.opt.RevalidateAfter, n.cutOff, n.usePlan, n.log)
+		if n.control.HasLog() {
+			n.noteLog()
+		}
+		n.openGate(n.cutOff)
 		n.fleet.reports = feed.NewReporter(n.fleet.peers.Client(), n.fleet.upstreams, n.program(), n.log)
 	}
 	if last := n.control.LastPlan(); !last.Empty() {
@@ -388,23 +391,4 @@ func (n *Node) announce(ctx context.Context) error {
 		return fault.Wrap(fault.Unavailable, "node.run.json", err)
 	}
 	return nil
-}
-
-// problems returns the readiness reasons that are looked up at each question.
-func (n *Node) problems() map[string]string {
-	out := map[string]string{}
-	if err := n.space.Check(); err != nil {
-		out["disk"] = fault.Detail(err)
-	}
-	if why := n.memory.problem(); why != "" {
-		out["memory"] = why
-	}
-	if n.control != nil {
-		if err := n.control.Halted(); err != nil {
-			out["control"] = fault.Detail(err)
-		}
-	}
-	n.fleetProblems(out)
-	n.certificateProblem(out)
-	return out
 }

@@ -237,7 +237,11 @@ func (v *versions) openAll(uids []string) {
 		opening.Go(func() {
 			defer func() { <-slots }()
 			lv := v.load(pv)
-			if lv.err != nil {
+			switch {
+			case lv.err == nil:
+			case !pv.Ready: // whoever found that has said why
+				v.log.Warn("version is not ready and does not run here", "version", pv.UID, "worker", pv.Worker)
+			default:
 				v.log.Error("version cannot run here", "version", pv.UID, "worker", pv.Worker, "err", lv.err,
 					"do", "see the cause in err; deploy the worker again if its code or a binding is at fault")
 			}

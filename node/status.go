@@ -16,8 +16,9 @@ type memberStatus struct {
 	Roles    []string `json:"roles"`
 	Program  string   `json:"program"`
 	Level    int      `json:"level"`
-	Members  int      `json:"members"` // of the fleet, as far as it knows; 0 on a node alone
-	Voters   []string `json:"voters"`  // control origins, of which it knows
+	Members  int      `json:"members"`           // of the fleet, as far as it knows; 0 on a node alone
+	Voters   []string `json:"voters"`            // control origins, of which it knows
+	Removed  string   `json:"removed,omitempty"` // how it knows that it was removed from the fleet
 	Upstream string   `json:"upstream,omitempty"`
 	Follows  bool     `json:"follows"` // a feed from the upstream is open
 
@@ -60,6 +61,7 @@ func (n *Node) status() memberStatus {
 		}
 	}
 	slices.Sort(s.Voters)
+	s.Removed = f.left()
 	since, cut := n.cutOff()
 	s.Index = f.server.Index()
 	if n.follower != nil {

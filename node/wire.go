@@ -93,6 +93,9 @@ func (n *Node) hasPlan() {
 	select {
 	case <-n.planned:
 	default:
+		if n.fleet != nil && n.control != nil {
+			n.noteLog()
+		}
 		close(n.planned)
 	}
 }

@@ -270,9 +270,9 @@ func newFleetRemove() *cobra.Command {
 	var lose bool
 	cmd := &cobra.Command{Use: "remove NODE", Short: "end the membership of a node, for ever", Args: cobra.ExactArgs(1),
 		Long: "End the membership of a node. The others talk to it no more, and its ID never joins this fleet again: the machine can come back\n" +
-			"with an empty data directory and a new invite. A node that is the home of databases, buckets or queues is removed only with\n" +
-			"--lose-data: they are lost with it. The last node with the role control cannot be removed. Ask another node than the one that goes:\n" +
-			"the leader hands leadership on first and has the command repeated."}
+			"with an empty data directory and a new invite. From when it knows, the node serves nothing: drain it first. A node that is the home\n" +
+			"of databases, buckets or queues is removed only with --lose-data: they are lost with it. The last node with the role control cannot\n" +
+			"be removed. Ask another node than the one that goes: the leader hands leadership on first and has the command repeated."}
 	t.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&lose, "lose-data", false, "databases, buckets and queues whose home the node is may be lost")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

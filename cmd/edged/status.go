@@ -92,7 +92,7 @@ func newStatusCommand() *cobra.Command {
 		if err := applyConfig(cmd.Flags(), "", os.LookupEnv); err != nil {
 			return usageError{err}
 		}
-		if l := t.listeners(); l.Role != "" {
+		if l := t.listeners(); l.Role != "" || outHere(cmd.Context(), l) {
 			s, err := readEdge(cmd.Context(), l)
 			if err != nil {
 				return explain(err)

@@ -36,6 +36,7 @@ type memberStatus struct {
 	Level            int      `json:"level"`
 	Members          int      `json:"members"`
 	Voters           []string `json:"voters"`
+	Removed          string   `json:"removed,omitempty"`
 	Upstream         string   `json:"upstream,omitempty"`
 	Follows          bool     `json:"follows"`
 	Index            uint64   `json:"index"`
@@ -74,6 +75,22 @@ func askMember(ctx context.Context, admin string) (s memberStatus, err error) {
 	return s, json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&s)
 }
 
+// outHere reports whether the node on this machine is in its fleet no more, removed or with a certificate that has expired: no voter answers
+// for it, and a control room that it has cannot answer alone.
+func outHere(ctx context.Context, l listeners) bool {
+	if l.Admin == "" {
+		return false
+	}
+	s, err := askMember(ctx, l.Admin)
+	return err == nil && (s.Removed != "" || s.expired(time.Now()))
+}
+
+// expired reports whether the member's certificate is good for nothing any more.
+func (s *memberStatus) expired(now time.Time) bool {
+	end, err := time.Parse(time.RFC3339, s.Certificate)
+	return err == nil && now.After(end)
+}
+
 // edgeStatus is the status of a member that has no part in the control room.
 type edgeStatus struct {
 	memberStatus
@@ -98,8 +115,13 @@ func (s *edgeStatus) write(w io.Writer) error {
 	n := nodeStatus{HTTP: s.HTTP, HTTPS: s.HTTPS, Ready: &s.Ready, Reasons: s.Reasons, Vitals: s.Vitals}
 	n.writeHead(w)
 	fmt.Fprintf(w, "member   %s (%s), %s, level %d\n", s.Name, s.Node, strings.Join(s.Roles, ","), s.Level)
-	fmt.Fprintf(w, "fleet    %d members\n", s.Members)
+	if s.Removed != "" {
+		fmt.Fprintf(w, "fleet    this node was removed from it: %s\n", s.Removed)
+	} else {
+		fmt.Fprintf(w, "fleet    %d members\n", s.Members)
+	}
 	switch {
+	case s.Removed != "":
 	case s.Follows:
 		fmt.Fprintf(w, "upstream %s\n", s.Upstream)
 	case s.Upstream != "":
@@ -128,12 +150,23 @@ func (s *edgeStatus) write(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "kv       %d other members, %s\n", k.Peers, behind)
 	}
-	if s.Certificate != "" {
+	expired := s.expired(time.Now())
+	if expired {
+		fmt.Fprintf(w, "proof    certificate expired on %s\n", s.Certificate)
+	} else if s.Certificate != "" {
 		fmt.Fprintf(w, "proof    certificate until %s\n", s.Certificate)
 	}
 	voters := "a member with the role control"
 	if len(s.Voters) > 0 {
 		voters = strings.Join(s.Voters, " or ")
+	}
+	if s.Removed != "" {
+		_, err := fmt.Fprintln(w, "\nthis node serves nothing any more; its machine can join again with an empty data directory and a new invite")
+		return err
+	}
+	if expired {
+		_, err := fmt.Fprintln(w, "\nno other member answers this node; why it is not ready says what to do")
+		return err
 	}
 	_, err := fmt.Fprintf(w, "\nthis node has no part in the control room: deploy and all commands about Resources, stores and the fleet are for %s\n", voters)
 	return err

@@ -38,20 +38,46 @@ func Closed(d *plan.Delta) *plan.Delta {
 	return &out
 }
 
+// Ended returns d as a node takes it that was removed from its fleet: no version is ready, so that nothing new runs, and nothing begins by
+// itself. Names stay routed, for their answer is to be that nothing is served here, and not that they are unknown.
+func Ended(d *plan.Delta) *plan.Delta {
+	out := *d
+	out.Versions = plan.Changes[plan.Version]{Gone: d.Versions.Gone}
+	for _, v := range d.Versions.Put {
+		if v.Ready {
+			stopped := *v
+			stopped.Ready = false
+			v = &stopped
+		}
+		out.Versions.Put = append(out.Versions.Put, v)
+	}
+	out.Crons = plan.Changes[plan.Cron]{Gone: append([]string(nil), d.Crons.Gone...)}
+	for _, c := range d.Crons.Put {
+		out.Crons.Gone = append(out.Crons.Gone, c.UID)
+	}
+	out.Consumers = plan.Changes[plan.Consumer]{Gone: append([]string(nil), d.Consumers.Gone...)}
+	for _, c := range d.Consumers.Put {
+		out.Consumers.Gone = append(out.Consumers.Gone, c.UID)
+	}
+	return &out
+}
+
 func revocableHost(h *plan.Host) bool       { return !h.Endpoint }
 func revocableVersion(v *plan.Version) bool { return len(v.Secrets) > 0 }
 
 // Gate stands between the plan and a node: it withholds what can be revoked once the node was cut off for too long, and gives it back
-// when it is not. All methods are safe for concurrent use.
+// when it is not. Once the node was removed from its fleet it withholds all, for good. All methods are safe for concurrent use.
 type Gate struct {
 	after  time.Duration
 	cutOff func() (since time.Time, cut bool)
 	use    func(*plan.Delta)
 	log    *slog.Logger
 
-	closed atomic.Bool // moves with mu held
+	closed atomic.Bool                       // moves with mu held
+	inUse  atomic.Pointer[func() *plan.Plan] // nil until End
 
 	mu     sync.Mutex // also serialises use
+	ended  bool       // what was in use at End is in use no more
 	grants *plan.Plan // the parts that can be revoked, as they are in the plan
 }
 
@@ -76,11 +102,18 @@ func (g *Gate) Use(d *plan.Delta) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(d)
-	if g.closed.Load() {
+	switch {
+	case g.inUse.Load() != nil:
+		d = Ended(d)
+	case g.closed.Load():
 		d = Closed(d)
 	}
 	g.use(d)
 }
+
+// End says that this node was removed from its fleet. Run then takes all out of use, within a second; inUse is asked with nothing else going
+// on. It may be called from within use.
+func (g *Gate) End(inUse func() *plan.Plan) { g.inUse.Store(&inUse) }
 
 func (g *Gate) note(d *plan.Delta) {
 	kept := &plan.Delta{Index: d.Index}
@@ -119,6 +152,13 @@ func (g *Gate) Run(ctx context.Context) error {
 func (g *Gate) look() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if inUse := g.inUse.Load(); inUse != nil {
+		if !g.ended {
+			g.ended = true
+			g.use(Ended((*inUse)().Delta()))
+		}
+		return
+	}
 	over := g.over()
 	if over == g.closed.Load() {
 		return

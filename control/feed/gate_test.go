@@ -104,3 +104,36 @@ func TestClosed(t *testing.T) {
 		t.Error("something else was changed")
 	}
 }
+
+// docs/fleet.md, Revocation: a node that was removed serves nothing from then on, whether it was cut off or not and whatever still comes;
+// its names stay routed. The order of the removal and the last change does not matter.
+func TestGateEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := gatePlan()
+		first.Consumers.Put = []*plan.Consumer{{UID: "q"}}
+		got := plan.New()
+		g := NewGate(time.Minute, func() (time.Time, bool) { return time.Now(), false }, got.Apply, slog.New(slog.DiscardHandler))
+		g.Use(first)
+		g.End(func() *plan.Plan { return got })
+		late := &plan.Delta{Index: 6}
+		late.Versions.Put = []*plan.Version{{UID: "late", Ready: true}}
+		g.Use(late)
+		ctx, cancel := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { _ = g.Run(ctx) })
+		time.Sleep(2 * gateEvery)
+		cancel()
+		run.Wait()
+		for uid, v := range got.Versions {
+			if v.Ready {
+				t.Errorf("version %s is ready", uid)
+			}
+		}
+		if len(got.Versions) != 3 || len(got.Hosts) != 2 || len(got.Crons) != 0 || len(got.Consumers) != 0 {
+			t.Errorf("it has %+v", got)
+		}
+		if !first.Versions.Put[0].Ready || len(first.Consumers.Put) != 1 {
+			t.Error("what others share was changed")
+		}
+	})
+}

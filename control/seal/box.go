@@ -40,9 +40,7 @@ func (b Box) KeyID() string {
 // Seal encrypts plain under the ring's current key for the context, whose parts say what the value is and whom it belongs
 // to. Nonces are random: one key may seal 2^32 values before it has to be rotated.
 func (r *Ring) Seal(plain []byte, context ...string) (Box, error) {
-	r.mu.RLock()
-	k := r.keys[0]
-	r.mu.RUnlock()
+	k := r.current()
 	box := make(Box, boxHead, boxHead+len(plain)+tagBytes)
 	box[0] = boxVersion
 	copy(box[1:], k.id[:])

@@ -28,15 +28,16 @@ type key struct {
 	secret [32]byte
 }
 
-// Ring is the keys of one key file. The first seals, all of them open. Safe for concurrent use.
+// Ring is the keys of one key file. One seals, the first unless Use named another; all of them open. Safe for concurrent use.
 type Ring struct {
 	path  string
 	fresh bool // set by Open, then constant
 
 	change sync.Mutex // held while the file is replaced, taken before mu
 
-	mu   sync.RWMutex // guards keys, which are never empty
-	keys []key
+	mu    sync.RWMutex  // guards all below
+	keys  []key         // never empty
+	seals [idBytes]byte // the key that Use named; zero or not among keys: the first
 }
 
 // Open reads the key file at path, or makes one with a fresh key (mode 0600) if there is none. A file that does not hold
@@ -156,14 +157,39 @@ func (r *Ring) key(id [idBytes]byte) (key, bool) {
 	return key{}, false
 }
 
-// Current returns the id of the key that seals.
-func (r *Ring) Current() string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return hex.EncodeToString(r.keys[0].id[:])
+// Use makes the key with this id the one that seals, until another is named or the ring is opened again. While the ring has no such key, its
+// first one seals.
+func (r *Ring) Use(id string) {
+	var seals [idBytes]byte
+	if raw, err := hex.DecodeString(id); err == nil && len(raw) == idBytes {
+		seals = [idBytes]byte(raw)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seals = seals
 }
 
-// IDs returns the ids of all keys, the current one first. The caller owns the slice.
+func (r *Ring) current() key {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, k := range r.keys {
+		if k.id == r.seals {
+			return k
+		}
+	}
+	return r.keys[0]
+}
+
+// Current returns the id of the key that seals.
+func (r *Ring) Current() string {
+	k := r.current()
+	return hex.EncodeToString(k.id[:])
+}
+
+// Newest returns the id of the first key of the file, which Rotate made last.
+func (r *Ring) Newest() string { return r.IDs()[0] }
+
+// IDs returns the ids of all keys in the order of the file. The caller owns the slice.
 func (r *Ring) IDs() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -174,8 +200,8 @@ func (r *Ring) IDs() []string {
 	return out
 }
 
-// Rotate makes a fresh key the current one, durably before it seals anything, and keeps the others for opening. Conflict
-// when the file has as many keys as it may have: an earlier rotation was never finished.
+// Rotate puts a fresh key in front of the others, durably before it seals anything, and keeps those for opening. It is the current one unless
+// Use has named another. Conflict when the file has as many keys as it may have: an earlier rotation was never finished.
 func (r *Ring) Rotate() error {
 	return r.replace(func(old []key) ([]key, error) {
 		if len(old) >= maxKeys {
@@ -185,12 +211,13 @@ func (r *Ring) Rotate() error {
 	})
 }
 
-// Forget removes every key but the current one and those that used reports. What was sealed with a removed key is lost.
+// Forget removes every key but the current one, which becomes the first, and those that used reports. What was sealed with a removed key is
+// lost.
 func (r *Ring) Forget(used func(id string) bool) error {
 	return r.replace(func(old []key) ([]key, error) {
-		keys := old[:1:1]
-		for _, k := range old[1:] {
-			if used(hex.EncodeToString(k.id[:])) {
+		keys := []key{r.current()}
+		for _, k := range old {
+			if k != keys[0] && used(hex.EncodeToString(k.id[:])) {
 				keys = append(keys, k)
 			}
 		}

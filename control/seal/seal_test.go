@@ -233,3 +233,30 @@ func TestTake(t *testing.T) {
 		}
 	}
 }
+
+// One key seals: the one that was named, else the first of the file; and the one that seals is never forgotten.
+func TestWhichKeySeals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "node.key")
+	r := open(t, path)
+	old := r.Current()
+	r.Use(old)
+	if err := r.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	fresh := r.Newest()
+	if fresh == old || r.Current() != old || sealed(t, r, "v").KeyID() != old {
+		t.Error("a fresh key seals before it is named")
+	}
+	for id, want := range map[string]string{fresh: fresh, "": fresh, "noise": fresh, "0000000000000001": fresh, old: old} {
+		if r.Use(id); r.Current() != want || sealed(t, r, "v").KeyID() != want {
+			t.Errorf("with %q named %s seals, want %s", id, r.Current(), want)
+		}
+	}
+	r.Use(old)
+	if err := r.Forget(func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if ids := open(t, path).IDs(); len(ids) != 1 || ids[0] != old {
+		t.Errorf("left are %v, want the one that seals", ids)
+	}
+}

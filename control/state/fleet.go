@@ -176,6 +176,14 @@ func (s *State) Fleet() Fleet {
 	return f
 }
 
+// Removed reports whether a node was a member and was removed: that is for ever.
+func (s *State) Removed(id string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, gone := s.fleet.removed.Get(id)
+	return gone
+}
+
 // Member returns a member by ID, nil if there is none.
 func (s *State) Member(id string) *Member {
 	s.mu.RLock()

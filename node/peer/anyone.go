@@ -20,17 +20,20 @@ func (p *Peers) ClientAt(place string) (*http.Client, error) {
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
+		Transport: listening{p: p, Transport: &http.Transport{
 			DialTLSContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialAnyone(ctx, addr) },
 			MaxResponseHeaderBytes: maxHeader,
 			DisableCompression:     true,
 			DisableKeepAlives:      true,
-		},
+		}},
 	}, nil
 }
 
 // dialAnyone returns a connection to whichever member answers at addr.
 func (p *Peers) dialAnyone(ctx context.Context, addr string) (*tls.Conn, error) {
+	if p.Left() != "" {
+		return nil, errRemoved
+	}
 	conf := p.tlsConfig(protoH1)
 	conf.InsecureSkipVerify = true // the address is no name: VerifyConnection decides, by the fleet's root
 	conf.VerifyConnection = func(s tls.ConnectionState) error {

@@ -32,7 +32,7 @@ type conn struct {
 	member string            // who shook hands, "" before and for those without certificate; guarded by set.mu
 	cert   *x509.Certificate // what it showed; guarded by set.mu
 	counts bool              // it is in set.accepted; guarded by set.mu
-	life   *time.Timer       // ends one without certificate; guarded by set.mu
+	life   *time.Timer       // ends one of who is no member; guarded by set.mu
 }
 
 func (s *conns) add(raw net.Conn, dialed bool) *conn {
@@ -50,7 +50,8 @@ func (s *conns) add(raw net.Conn, dialed bool) *conn {
 	return c
 }
 
-// shook notes who is at the other end, nil for nobody that is known, and reports whether there is room for one more of them.
+// shook notes who is at the other end and reports whether there is room for one more of them. cert is nil for who is no member; such a
+// connection is short. member then names one that was.
 func (s *conns) shook(c *conn, member string, cert *x509.Certificate) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,9 @@ func (s *conns) shook(c *conn, member string, cert *x509.Certificate) bool {
 	}
 	limit := maxPerMember
 	if cert == nil {
-		limit = maxAnonymous
+		if limit = maxAnonymous; member != "" {
+			limit = maxRemoved
+		}
 		c.life = time.AfterFunc(anonymous, func() { c.Close() })
 	}
 	if s.accepted[member] >= limit {
@@ -126,10 +129,11 @@ func (s *conns) end() {
 	}
 }
 
-// fit reports whether a certificate, whose chain TLS has verified, is that of a member still.
+// fit reports whether a certificate, whose chain TLS has verified, is that of a member still. Nobody is for a node that
+// is none itself.
 func (p *Peers) fit(cert *x509.Certificate) bool {
 	member, err := pki.NodeOf(cert)
-	return err == nil && time.Now().Before(cert.NotAfter) && p.opt.Allowed(member, pki.SerialOf(cert))
+	return err == nil && p.Left() == "" && time.Now().Before(cert.NotAfter) && p.opt.Allowed(member, pki.SerialOf(cert))
 }
 
 // Recheck asks Allowed about every open connection, in either direction, and cuts those of who is no member any more and

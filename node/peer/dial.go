@@ -18,13 +18,13 @@ const dialTime = 5 * time.Second
 // Client returns the client for URLs like https://<member ID>.node.edged/path (pki.Host). The name is resolved by Resolve,
 // never by the DNS, and the answer comes from that very member or not at all. It has no overall timeout and follows no
 // redirect; calls to one member share HTTP/2 connections. A member that is not known or cannot be reached is Unavailable, one
-// that shows the certificate of another or was removed Denied; so is every call once this member's own has expired.
+// that shows the certificate of another or was removed Denied; so is every call once this member's own has expired, or it was removed.
 func (p *Peers) Client() *http.Client { return p.client }
 
 func (p *Peers) newClient() *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
+		Transport: listening{p: p, Transport: &http.Transport{
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
 				return nil, fault.New(fault.Invalid, "peer.Client", "members are called by https alone")
 			},
@@ -41,12 +41,15 @@ func (p *Peers) newClient() *http.Client {
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableCompression:     true, // the bytes that were sent, whatever they are
-		},
+		}},
 	}
 }
 
 // dial returns a connection to the member that speaks proto.
 func (p *Peers) dial(ctx context.Context, member, proto string) (*tls.Conn, error) {
+	if p.Left() != "" {
+		return nil, errRemoved
+	}
 	own := p.leaf.Load()
 	if end := own.Leaf.NotAfter; time.Now().After(end) {
 		return nil, fault.Newf(fault.Denied, "peer.dial", "this member's certificate expired on %s", end.UTC().Format(time.DateOnly))

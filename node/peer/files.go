@@ -19,9 +19,13 @@ const (
 	rootFile    = "ca.pem"   // the fleet's root, 0600
 	leafFile    = "node.pem" // the leaf, then its key: one file, so that no crash parts them
 	pendingFile = "join.pem" // the key and the request of a join that has no answer yet
+	removedFile = "removed"  // how this member knows that it is one no more; there only then
 
 	maxFile = 64 << 10
 )
+
+// writer replaces a file as a whole, as disk.WriteFile does: after a crash there is the old one or the new one.
+type writer func(path string, data []byte, perm fs.FileMode) error
 
 // Joined reports whether dir holds a member's certificate.
 func Joined(dir string) (bool, error) {
@@ -39,11 +43,11 @@ func Found(dir, node string, rootPEM, leafPEM, keyPEM []byte) error {
 	if err != nil {
 		return err
 	}
-	return keep(dir, node, root, leafPEM, keyPEM)
+	return keep(disk.WriteFile, dir, node, root, leafPEM, keyPEM)
 }
 
 // keep checks and writes a member's files; the leaf comes last and makes the node a member.
-func keep(dir, node string, root *x509.Certificate, leafPEM, keyPEM []byte) error {
+func keep(write writer, dir, node string, root *x509.Certificate, leafPEM, keyPEM []byte) error {
 	if _, err := pair(root, node, leafPEM, keyPEM); err != nil {
 		return err
 	}
@@ -51,10 +55,10 @@ func keep(dir, node string, root *x509.Certificate, leafPEM, keyPEM []byte) erro
 		return err
 	}
 	rootPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Raw})
-	if err := disk.WriteFile(filepath.Join(dir, rootFile), rootPEM, 0o600); err != nil {
+	if err := write(filepath.Join(dir, rootFile), rootPEM, 0o600); err != nil {
 		return err
 	}
-	return disk.WriteFile(filepath.Join(dir, leafFile), append(append([]byte(nil), leafPEM...), keyPEM...), 0o600)
+	return write(filepath.Join(dir, leafFile), append(append([]byte(nil), leafPEM...), keyPEM...), 0o600)
 }
 
 // load reads what keep wrote.
@@ -81,6 +85,18 @@ func load(dir, node string) (*x509.Certificate, *tls.Certificate, error) {
 		return nil, nil, fault.Newf(fault.Conflict, "peer.Open", "%s: %s", leafPath, fault.Detail(err))
 	}
 	return root, cert, nil
+}
+
+// tidy removes what a crash may have left in a member's directory: keys that came to nothing, and those of a join that has ended.
+func tidy(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, ".tmp-*"))
+	errs := []error{err}
+	for _, name := range append(left, filepath.Join(dir, pendingFile)) {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // split parts the first PEM block from the rest.
@@ -128,7 +144,7 @@ func pair(root *x509.Certificate, node string, leafPEM, keyPEM []byte) (*tls.Cer
 
 // pending returns the key and the request of a join under way, made on the first call. They are kept, so that a join whose
 // answer was lost can be asked for again as the same one.
-func pending(dir, node string) (keyPEM, csr []byte, err error) {
+func pending(write writer, dir, node string) (keyPEM, csr []byte, err error) {
 	name := filepath.Join(dir, pendingFile)
 	both, err := readFile(name)
 	if err == nil {
@@ -145,5 +161,5 @@ func pending(dir, node string) (keyPEM, csr []byte, err error) {
 	if keyPEM, csr, err = pki.NewRequest(node); err != nil {
 		return nil, nil, err
 	}
-	return keyPEM, csr, disk.WriteFile(name, append(append([]byte(nil), csr...), keyPEM...), 0o600)
+	return keyPEM, csr, write(name, append(append([]byte(nil), csr...), keyPEM...), 0o600)
 }

@@ -34,6 +34,8 @@ type JoinOptions struct {
 	Keep func(fleetwire.JoinAnswer) error
 
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil means the machine's network
+
+	write writer // nil means disk.WriteFile; tests crash in it
 }
 
 // Join makes this node a member: it asks a voter, whose fleet the invite must be of, and keeps the certificate. It trusts no
@@ -56,11 +58,14 @@ func Join(ctx context.Context, opt JoinOptions) (fleetwire.JoinAnswer, error) {
 	case joined:
 		return none, fault.New(fault.Conflict, "peer.Join", "this node is a member of a fleet already: start it without --join")
 	}
+	if opt.write == nil {
+		opt.write = disk.WriteFile
+	}
 	if err := disk.Prepare(opt.Dir); err != nil {
 		return none, err
 	}
 	node := opt.Request.ID
-	key, csr, err := pending(opt.Dir, node)
+	key, csr, err := pending(opt.write, opt.Dir, node)
 	if err != nil {
 		return none, err
 	}
@@ -76,7 +81,7 @@ func Join(ctx context.Context, opt JoinOptions) (fleetwire.JoinAnswer, error) {
 	if err := opt.Keep(answer); err != nil {
 		return none, err
 	}
-	if err := keep(opt.Dir, node, root, answer.CertPEM, key); err != nil {
+	if err := keep(opt.write, opt.Dir, node, root, answer.CertPEM, key); err != nil {
 		return none, err
 	}
 	if err := os.Remove(filepath.Join(opt.Dir, pendingFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {

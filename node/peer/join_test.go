@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
 )
@@ -222,7 +223,7 @@ func TestUnfitFilesAreRefused(t *testing.T) {
 	}
 	damaged := t.TempDir()
 	os.WriteFile(filepath.Join(damaged, pendingFile), []byte("noise"), 0o600)
-	if _, _, err := pending(damaged, "n-a"); fault.CodeOf(err) != fault.Conflict {
+	if _, _, err := pending(disk.WriteFile, damaged, "n-a"); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("a damaged pending request: %v", err)
 	}
 }

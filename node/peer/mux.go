@@ -32,6 +32,10 @@ func (p *Peers) serve(w http.ResponseWriter, r *http.Request) {
 	defer p.calls.leave()
 	joins := r.Method == http.MethodPost && r.URL.Path == fleetwire.PathJoin
 	cert := leafOf(*r.TLS)
+	if cert != nil && !p.fit(cert) && p.gone(cert) {
+		tellRemoved(w)
+		return
+	}
 	if cert == nil || !p.fit(cert) {
 		if cert != nil || !joins {
 			fleetwire.WriteError(w, fault.New(fault.Denied, "peer.serve", "only members of this fleet are answered: show a certificate of one"))

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"edged/internal/disk"
 	"edged/internal/fault"
 	"edged/internal/fleetwire"
 	"edged/internal/pki"
@@ -31,6 +32,12 @@ type Options struct {
 	// Voters tells whom to ask for a new leaf, in any order; this member itself is passed over. Required.
 	Voters func() []string
 
+	// Removed reports whether a node was removed from the fleet: it is told so in place of every answer. It must be certain, for that
+	// ends the node's service for good; who is merely not known here may have joined a moment ago. nil: nobody is told.
+	Removed func(member string) bool
+	// OnRemoved is called once, when this member learns that it was removed itself. nil: nobody wants to know.
+	OnRemoved func(how string)
+
 	// Join and Renew decide what PathJoin and PathRenew ask; nil on a member that is no voter. Join is given what an
 	// unknown caller claims. Renew is given the caller's ID and its request, and returns the leaf.
 	Join  func(context.Context, fleetwire.JoinRequest) (fleetwire.JoinAnswer, error)
@@ -38,6 +45,8 @@ type Options struct {
 
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil means the machine's network
 	Log  *slog.Logger                                                      // nil discards
+
+	write writer // nil means disk.WriteFile; tests crash in it
 }
 
 func (o *Options) fill() error {
@@ -56,6 +65,9 @@ func (o *Options) fill() error {
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: dialTime}).DialContext
+	}
+	if o.write == nil {
+		o.write = disk.WriteFile
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -76,8 +88,10 @@ type Peers struct {
 	raft   atomic.Pointer[RaftListener] // nil: this member takes no raft streams
 	conns  conns
 	calls  calls
+	left   atomic.Pointer[string] // how it is known that this member was removed; nil: it was not
 
 	renewing sync.Mutex // one renewal at a time
+	asked    *request   // guarded by renewing; nil while no renewal is under way
 }
 
 // Open reads the member's certificate. A directory without one is NotFound; files that are damaged, of another node or of
@@ -93,6 +107,12 @@ func Open(opt Options) (*Peers, error) {
 	p := &Peers{opt: opt, root: root, pool: x509.NewCertPool(), mux: http.NewServeMux(), joins: make(chan struct{}, maxJoins)}
 	p.pool.AddCert(root)
 	p.leaf.Store(leaf)
+	if err := p.readLeft(); err != nil {
+		return nil, err
+	}
+	if err := tidy(opt.Dir); err != nil {
+		opt.Log.Warn("a key that a crash left behind is not removed", "err", err)
+	}
 	p.client = p.newClient()
 	p.membership()
 	return p, nil

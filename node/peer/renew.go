@@ -22,6 +22,12 @@ const (
 	renewTime  = 15 * time.Second // one voter's time to answer
 )
 
+// request is a renewal whose answer is not kept yet.
+type request struct {
+	key []byte // a secret, in memory alone
+	csr []byte
+}
+
 // dueIn returns how long until less than a third of the leaf's life is left, 0 if that is so.
 func (p *Peers) dueIn(now time.Time) time.Duration {
 	leaf := p.leaf.Load().Leaf
@@ -34,6 +40,9 @@ func (p *Peers) renewals(ctx context.Context) {
 	for {
 		wait := min(p.dueIn(time.Now()), renewLook)
 		if wait == 0 {
+			if p.Left() != "" {
+				return // its certificate is good for nothing any more
+			}
 			err := p.Renew(ctx)
 			if err == nil {
 				retry = renewFirst
@@ -52,28 +61,34 @@ func (p *Peers) renewals(ctx context.Context) {
 }
 
 // Renew gets a new leaf with a new key from a voter, keeps it in place of the old one, and shows it in every connection from
-// then on; open ones stay. Run calls it in time. It is Unavailable, with all reasons, if no voter gives one.
+// then on; open ones stay. Run calls it in time. It is Unavailable, with all reasons, if no voter gives one. The key is kept nowhere
+// before its leaf is there, and then both are one file: a crash leaves the old pair or the new one. Until then every repetition asks with the
+// same request.
 func (p *Peers) Renew(ctx context.Context) error {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	key, csr, err := pki.NewRequest(p.opt.Node)
+	if p.asked == nil {
+		key, csr, err := pki.NewRequest(p.opt.Node)
+		if err != nil {
+			return err
+		}
+		p.asked = &request{key, csr}
+	}
+	leaf, err := p.askLeaf(ctx, p.asked.csr)
 	if err != nil {
 		return err
 	}
-	leaf, err := p.askLeaf(ctx, csr)
-	if err != nil {
-		return err
-	}
-	cert, err := pair(p.root, p.opt.Node, leaf, key)
+	cert, err := pair(p.root, p.opt.Node, leaf, p.asked.key)
 	if err != nil {
 		return err
 	}
 	if !cert.Leaf.NotAfter.After(p.NotAfter()) {
 		return fault.New(fault.Conflict, "peer.Renew", "the new certificate does not end later than the old one: compare the nodes' clocks")
 	}
-	if err := keep(p.opt.Dir, p.opt.Node, p.root, leaf, key); err != nil {
+	if err := keep(p.opt.write, p.opt.Dir, p.opt.Node, p.root, leaf, p.asked.key); err != nil {
 		return err
 	}
+	p.asked = nil
 	p.leaf.Store(cert)
 	p.client.CloseIdleConnections()
 	p.opt.Log.Info("renewed this member's certificate", "until", cert.Leaf.NotAfter)

@@ -156,10 +156,13 @@ func (p *Peers) shake(ctx context.Context, c *conn, web *handoff) error {
 	conf.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.leaf.Load(), nil }
 	conf.ClientAuth, conf.ClientCAs = tls.VerifyClientCertIfGiven, p.pool
 	conf.VerifyConnection = func(s tls.ConnectionState) error {
-		if len(s.PeerCertificates) > 0 && !p.fit(s.PeerCertificates[0]) {
-			return errNoMember
+		switch {
+		case len(s.PeerCertificates) == 0 || p.fit(s.PeerCertificates[0]):
+			return nil
+		case s.NegotiatedProtocol != protoRaft && p.gone(s.PeerCertificates[0]):
+			return nil // to be told so
 		}
-		return nil
+		return errNoMember
 	}
 	t := tls.Server(c, conf)
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -167,20 +170,24 @@ func (p *Peers) shake(ctx context.Context, c *conn, web *handoff) error {
 	}
 	state := t.ConnectionState()
 	cert, member := leafOf(state), ""
+	kept := cert
 	if cert != nil {
-		member, _ = pki.NodeOf(cert) // fit has asked
+		member, _ = pki.NodeOf(cert) // VerifyConnection has asked
+		if !p.fit(cert) && p.gone(cert) {
+			kept = nil // a short connection, which Recheck leaves alone
+		}
 	}
-	if !p.conns.shook(c, member, cert) {
+	if !p.conns.shook(c, member, kept) {
 		return fault.New(fault.Limited, "peer.shake", "too many connections of this caller")
 	}
-	if cert != nil && !p.fit(cert) { // removed after the handshake looked and before Recheck could see the connection
+	if kept != nil && !p.fit(kept) { // removed after the handshake looked and before Recheck could see the connection
 		return errNoMember
 	}
 	var err error
 	switch {
 	case state.NegotiatedProtocol != protoRaft:
 		err = web.offer(ctx, t)
-	case cert == nil:
+	case kept == nil:
 		err = errNoMember
 	default:
 		err = p.offerRaft(ctx, &RaftConn{Conn: t, Member: member})

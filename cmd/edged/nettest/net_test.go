@@ -58,6 +58,9 @@ func TestFleetNetwork(t *testing.T) {
 	r.moves(r.f.voters()[r.rng.IntN(3)])
 	r.moves(r.f.all()[4])
 	r.level()
+	r.removes(r.f.all()[6])
+	leader := r.leader()
+	r.removes(r.f.others(leader)[0])
 }
 
 // trial is one run of the test.
@@ -213,6 +216,38 @@ func (r *trial) cut(n *node, kind string, hold time.Duration) {
 func (r *trial) moves(n *node) {
 	r.Helper()
 	r.during(n, "move", 0, n.kill, func() { n.peer += 100; n.start() })
+}
+
+// removes takes a node out of the fleet while it is cut off. When it is back it learns so from a voter, and serves nothing any more.
+func (r *trial) removes(n *node) {
+	r.Helper()
+	r.f.harm(n, both)
+	r.leader().must("fleet", "remove", n.id(), "--lose-data")
+	for worker, url := range r.load.urls {
+		if _, err := r.load.version(n, worker, url); err != nil {
+			r.Errorf("%s, cut off, does not serve %s: %v", n.name, worker, err)
+		}
+	}
+	back := time.Now()
+	r.f.harm(n, "")
+	for worker, url := range r.load.urls {
+		eventually(r.T, soon, func() error {
+			if _, err := n.ask("GET", url, ""); err == nil || !strings.Contains(err.Error(), "503") {
+				return fmt.Errorf("%s, removed, answers %s: %v", n.name, worker, err)
+			}
+			return nil
+		})
+	}
+	took := time.Since(back)
+	var out []byte
+	err := n.ns.In(func() (err error) { // it tells its own machine alone
+		out, err = exec.Command(os.Getenv(binaryEnv), "status", "--data-dir", n.dir, "--token-file", r.f.token).CombinedOutput()
+		return err
+	})
+	if err != nil || !strings.Contains(string(out), "was removed from it: voter ") {
+		r.Errorf("%s does not know from a voter that it was removed: %v\n%s", n.name, err, out)
+	}
+	r.say("%s, removed while it was cut off, serves nothing %v after it is back", n.name, took.Round(time.Millisecond))
 }
 
 // level ends the load and holds all nodes to what was acknowledged.
