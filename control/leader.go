@@ -77,6 +77,7 @@ func (c *Control) serveTerm(ctx context.Context) error {
 	if err := c.readySecrets(); err != nil {
 		return err
 	}
+	c.takeOver()
 	defer c.abdicate() // again: the term may have ended just before the next line
 	c.leading.Store(term)
 	c.readyOnce()

@@ -20,11 +20,9 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// runOperations works on accepted Operations until ctx is done, oldest first, as many at a time as take allows. What a
-// crash interrupted is taken up again: its outcome is in doubt until the effect, which is idempotent, was done again.
-func (c *Control) runOperations(ctx context.Context) {
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
+// takeOver puts in doubt what a crash, or the end of the term before, has interrupted: its outcome is open until the effect, which is
+// idempotent, was done again. Nobody is answered before, so that nothing is seen running that nobody runs.
+func (c *Control) takeOver() {
 	for _, op := range c.state.Unfinished() {
 		if op.Status == state.Running {
 			c.tell(&state.Command{Kind: state.DoubtOperation, Operation: op.ID})
@@ -33,6 +31,12 @@ func (c *Control) runOperations(ctx context.Context) {
 			c.tell(&state.Command{Kind: state.Requeue, Operation: op.ID}) // nobody can help it any more: it fails
 		}
 	}
+}
+
+// runOperations works on accepted Operations until ctx is done, oldest first, as many at a time as take allows.
+func (c *Control) runOperations(ctx context.Context) {
+	var jobs sync.WaitGroup
+	defer jobs.Wait()
 	signal(c.machine.work)
 	for {
 		select {
