@@ -29,13 +29,13 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 		if parts, err = in.Call(g.version.entries[entryFinish], engine.Undefined, value); err != nil {
 			return false, g.uncaught(err)
 		}
-		in.Items(parts, part[:6])
+		in.Items(parts, part[:stateSent])
 	}
-	status, _ := part[0].Int()
-	header, body := part[1], part[3]
-	kind, _ := part[2].Int()
-	length, _ := part[4].Int64()
-	waits, _ := part[5].Int()
+	status, _ := part[stateStatus].Int()
+	header, body := part[stateHeader], part[stateBody]
+	kind, _ := part[stateKind].Int()
+	length, _ := part[stateLength].Int64()
+	waits, _ := part[stateTasks].Int()
 	var ok bool
 	res.Status = int(status)
 	res.Header, ok = in.AppendLatin1(res.Header[:0], header)
@@ -73,14 +73,15 @@ func (g *guest) answer(value engine.Value, res *event.Response) (more bool, err 
 	return g.stream != nil || g.splice != nil || waits > 0, nil
 }
 
-// The places in a Response's state, as the prelude numbers them, that readPlain looks at; the first six are those that dispatchFinish
-// returns.
+// The places in a Response's state, as the prelude numbers them, that readPlain looks at; dispatchFinish returns the first of them.
 const (
 	stateStatus = 0
 	stateHeader = 1
 	stateKind   = 2
+	stateBody   = 3
 	stateLength = 4
 	stateTasks  = 5
+	stateSent   = 6 // how many dispatchFinish returns
 	stateTaken  = 6
 	stateFlags  = 8
 	statePlaces = 9

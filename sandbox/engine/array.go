@@ -17,13 +17,13 @@ const (
 	flagRow    = 1 << 4 // the elements stand in a row
 	classArray = 2
 
-	maxPut = 15 // the last element that PutItem reaches
+	maxElements = 1 << 16 // that PutItem reaches
 )
 
 // Items reads the first elements of an array that only the prelude can have made: plain values, no accessors. They are
 // borrowed from the array. What the array does not have is undefined.
 func (in *Instance) Items(array Value, into []Value) {
-	if in.engine.arrays && in.ItemsInPlace(array, into) {
+	if in.ItemsInPlace(array, into) {
 		return
 	}
 	for i := range into {
@@ -35,41 +35,44 @@ func (in *Instance) Items(array Value, into []Value) {
 // ItemsInPlace is Items for an array that is laid out as we know it and has all of these elements. It reports false for anything else. No
 // code runs.
 func (in *Instance) ItemsInPlace(array Value, into []Value) bool {
-	if in.failure != nil || !array.IsObject() {
-		return false
-	}
-	head, ok := in.bytesAt(array.pointer(), arrBytes)
-	if !ok || head[arrFlags]&flagRow == 0 || u16(head[arrClass:]) != classArray {
-		return false
-	}
-	le := binary.LittleEndian
-	if le.Uint32(head[arrCount:]) < uint32(len(into)) {
-		return false
-	}
-	row, ok := in.bytesAt(le.Uint32(head[arrValues:]), uint32(len(into))*8)
+	row, ok := in.elements(array, uint32(len(into)))
 	if !ok {
 		return false
 	}
 	for i := range into {
-		into[i] = Value(le.Uint64(row[i*8:]))
+		into[i] = Value(binary.LittleEndian.Uint64(row[i*8:]))
 	}
 	return true
 }
 
-// PutItem replaces the i-th element, which must be no reference, by v, which is none either. It reports whether the array is laid out as
-// we know it; if not, nothing has changed.
+// PutItem replaces the i-th element, which must be no reference, by v, which is none either. It reports whether it did; if not, nothing has
+// changed.
 func (in *Instance) PutItem(array Value, i uint32, v Value) bool {
-	var old [1 + maxPut]Value
-	if i > maxPut || v.IsHeap() || !in.engine.arrays || !in.ItemsInPlace(array, old[:i+1]) || old[i].IsHeap() {
+	row, ok := in.elements(array, min(i, maxElements)+1)
+	if !ok || i >= maxElements || v.IsHeap() || Value(binary.LittleEndian.Uint64(row[i*8:])).IsHeap() {
 		return false
 	}
 	if !in.watch.on {
 		in.unseen()
 	}
-	values, _ := in.u32At(array.pointer() + arrValues)
-	row, _ := in.bytesAt(values+i*8, 8)
-	binary.LittleEndian.PutUint64(row, uint64(v))
+	binary.LittleEndian.PutUint64(row[i*8:], uint64(v))
 	return true
+}
+
+// elements returns the first n elements of an array that is laid out as we know it, a view, or false.
+func (in *Instance) elements(array Value, n uint32) (row []byte, ok bool) {
+	if !in.engine.arrays || in.failure != nil || !array.IsObject() {
+		return nil, false
+	}
+	head, ok := in.bytesAt(array.pointer(), arrBytes)
+	if !ok || head[arrFlags]&flagRow == 0 || u16(head[arrClass:]) != classArray {
+		return nil, false
+	}
+	le := binary.LittleEndian
+	if le.Uint32(head[arrCount:]) < n {
+		return nil, false
+	}
+	return in.bytesAt(le.Uint32(head[arrValues:]), n*8)
 }
 
 // learnArrays compares what Items believes about arrays with what the engine itself says.

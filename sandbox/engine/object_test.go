@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // Counters, objects and promises are where we think.
 func TestObjectLayout(t *testing.T) {
@@ -133,7 +136,7 @@ func TestPutItem(t *testing.T) {
 		at   uint32
 		put  Value
 		want bool
-	}{{2, True, true}, {0, Int(7), true}, {1, True, false}, {3, Null, false}, {0, text, false}, {4, True, false}, {maxPut + 1, True, false}} {
+	}{{2, True, true}, {0, Int(7), true}, {1, True, false}, {3, Null, false}, {0, text, false}, {4, True, false}, {maxElements, True, false}, {math.MaxUint32, True, false}} {
 		if got := in.PutItem(list, c.at, c.put); got != c.want {
 			t.Errorf("element %d: put %v", c.at, got)
 		}
