@@ -20,7 +20,8 @@ import (
 const (
 	entryAdopt = iota
 	entrySeal
-	entryFetch
+	entryPrepare
+	entryEnv
 	entryScheduled
 	entryQueue
 	entryFollow
@@ -39,7 +40,14 @@ const (
 	numFunctions
 	entryResponse = iota - 1 // no function, but the sample of a Response
 	numEntries
-	entryGet = numEntries // of a version's image: no function, but the method of most requests
+)
+
+// What a version's image has besides.
+const (
+	entryHandler = numEntries + iota // fetch, or undefined
+	entryTarget                      // its this
+	entryReady                       // what holds all that the first invocation begins with
+	entryParts                       // the parts of it, as ready numbers them
 )
 
 // entries are functions of the prelude. They mean the same in every clone of an image.
@@ -235,15 +243,20 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph, l
 	g.in.Free(g.promise)
 	g.in.Free(g.namespace)
 	g.in.Pack()
-	get := g.in.NewLatin1([]byte("GET"))
-	if _, err := g.in.Call(b.entries[entrySeal], engine.Undefined); err != nil {
+	var rooms [numRooms]engine.Value
+	for i := range rooms {
+		rooms[i] = newRoom(g.in, i)
+	}
+	list, err := g.in.Call(b.entries[entrySeal], engine.Undefined, rooms[:]...)
+	if err != nil {
 		return nil, g.loadError(err)
 	}
+	roots := append(slices.Clip(b.entries), sealed(g.in, list)...)
 	if err := g.jobs(); err != nil {
 		return nil, g.loadError(err)
 	}
 	g.in.Arm(s.opt.MaxCPU) // the user's code is over; what follows is ours and not to fail for what that used up
-	return g.in.Snapshot(s.snapshotOptions(append(slices.Clip(b.entries), get)))
+	return g.in.Snapshot(s.snapshotOptions(roots))
 }
 
 func (s *Sandbox) snapshotOptions(roots []engine.Value) engine.SnapshotOptions {

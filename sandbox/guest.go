@@ -35,6 +35,7 @@ type guest struct {
 	alarm    *time.Timer                                      // made when an invocation first waits, kept for the next
 
 	tally tally // of the invocation; closed by restore
+	ready ready // for the next fetch
 
 	call // the invocation; zeroed after each
 }
@@ -340,6 +341,7 @@ func (g *guest) restore() bool {
 		g.since = now
 		return true
 	}
+	g.ready.whole = false
 	if broken || g.in.Reset() != nil {
 		g.account(0)
 		return false
@@ -386,6 +388,7 @@ func (g *guest) clearCall() bool {
 			return false
 		}
 	}
+	g.keepReady()
 	g.tally.memory = g.in.HeapBytes()
 	return g.tally.memory < g.box.opt.MaxMemoryBytes/2
 }

@@ -132,32 +132,6 @@ func (g *guest) fetch(ctx context.Context, deadline time.Time, req *event.Reques
 	return more, nil
 }
 
-// dispatch calls the handler.
-func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
-	in := g.in
-	kind, length := int32(0), 0.0
-	if req.Body != nil {
-		kind, length = 1, float64(req.Length)
-		g.body.body = req.Body
-	}
-	vars, bound := g.env()
-	method, made := g.version.entries[entryGet], engine.Undefined
-	if string(req.Method) != "GET" {
-		made = in.NewLatin1(req.Method)
-		method = made
-	}
-	url, header := in.NewString(req.URL), in.NewLatin1(req.Header)
-	promise, err := in.Call(g.version.entries[entryFetch], engine.Undefined,
-		method, url, header, engine.Int(kind), engine.Float(length), vars, bound)
-	if err != nil {
-		return engine.Undefined, g.uncaught(err)
-	}
-	for _, v := range [...]engine.Value{made, url, header, vars, bound} {
-		g.drop(v)
-	}
-	return promise, nil
-}
-
 // dropsKept is how many values an invocation may drop before they are freed.
 const dropsKept = 16
 

@@ -45,17 +45,19 @@ func (in *Instance) ItemsInPlace(array Value, into []Value) bool {
 	return true
 }
 
-// PutItem replaces the i-th element, which must be no reference, by v, which is none either. It reports whether it did; if not, nothing has
-// changed.
+// PutItem replaces the i-th element by v, whose ownership passes. It reports whether it did; if not, nothing has changed. No code of the worker's
+// runs.
 func (in *Instance) PutItem(array Value, i uint32, v Value) bool {
 	row, ok := in.elements(array, min(i, maxElements)+1)
-	if !ok || i >= maxElements || v.IsHeap() || Value(binary.LittleEndian.Uint64(row[i*8:])).IsHeap() {
+	if !ok || i >= maxElements {
 		return false
 	}
 	if !in.watch.on {
 		in.unseen()
 	}
+	old := Value(binary.LittleEndian.Uint64(row[i*8:]))
 	binary.LittleEndian.PutUint64(row[i*8:], uint64(v))
+	in.Free(old)
 	return true
 }
 

@@ -75,6 +75,9 @@ func (in *Instance) dropArgs(argv uint32) {
 // (what queueMicrotask runs may) ends it with a *ScriptError; call again to go on with the rest.
 func (in *Instance) RunJobs(limit int) (ran int, err error) {
 	for ran < limit {
+		if idle, known := in.idle(); idle && known {
+			return ran, nil
+		}
 		switch n := in.opInt(abi.ExecutePendingJob, uint64(in.known.runtime), uint64(in.known.scratch)); {
 		case in.failure != nil:
 			return ran, in.failure
@@ -90,6 +93,9 @@ func (in *Instance) RunJobs(limit int) (ran int, err error) {
 
 // JobsPending reports whether promise jobs wait to be run.
 func (in *Instance) JobsPending() bool {
+	if idle, known := in.idle(); known {
+		return !idle
+	}
 	return in.opInt(abi.IsJobPending, uint64(in.known.runtime)) > 0
 }
 

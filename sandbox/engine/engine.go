@@ -71,6 +71,8 @@ type Engine struct {
 	layout   stringLayout
 	arrays   bool // arrays are laid out as array.go says
 	objects  objectLayout
+	molds    bool // a mold tells all that can happen to a value
+	inside   runtimeLayout
 	arenas   bool // blocks of guest memory are laid out as arena.go says
 	reset    ResetMethod
 	table    pageTable
@@ -197,6 +199,12 @@ func (e *Engine) tryOut() error {
 		return err
 	}
 	if err := e.learnObjects(in); err != nil {
+		return err
+	}
+	if err := e.learnMolds(in); err != nil {
+		return err
+	}
+	if err := e.learnRuntime(in); err != nil {
 		return err
 	}
 	e.learnArenas(in)

@@ -167,7 +167,13 @@ func (in *Instance) SetMemoryLimit(n int64) {
 }
 
 // HeapBytes returns what the JavaScript heap holds now.
-func (in *Instance) HeapBytes() int64 { return int64(in.opPtr(abi.QjsGetAllocatedSize)) }
+func (in *Instance) HeapBytes() int64 {
+	if in.engine.inside.heap && in.failure == nil {
+		n, _ := in.u32At(abi.AllocatedSize)
+		return int64(n)
+	}
+	return int64(in.opPtr(abi.QjsGetAllocatedSize))
+}
 
 // Stats counts what an instance did since it was made. Resets do not clear it.
 type Stats struct {

@@ -101,7 +101,7 @@ func (in *Instance) appendText(dst []byte, v Value, limit int) ([]byte, bool) {
 		return in.appendCString(dst, v, limit)
 	case wide:
 		return appendUTF16(dst, b), true
-	case isASCII(b):
+	case IsASCII(b):
 		return append(dst, b...), true
 	}
 	for _, c := range b {
@@ -182,7 +182,8 @@ func appendUTF16(dst, b []byte) []byte {
 	return dst
 }
 
-func isASCII(b []byte) bool {
+// IsASCII reports whether b has no byte from 0x80 up: it is the same text as UTF-8 and as Latin-1.
+func IsASCII(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
 			return false
@@ -198,7 +199,7 @@ func isASCII(b []byte) bool {
 
 // NewString returns a string from UTF-8; each byte that is none becomes U+FFFD. Exception if there is no memory for it.
 func (in *Instance) NewString(b []byte) Value {
-	if isASCII(b) {
+	if IsASCII(b) {
 		return in.NewLatin1(b)
 	}
 	units := uint32(0)
@@ -291,7 +292,7 @@ func (in *Instance) stringAt(p, n, width uint32) Value {
 // latin1Slowly is for a build whose layout is not the expected one.
 func (in *Instance) latin1Slowly(p, n uint32) Value {
 	b, _ := in.bytesAt(p, n)
-	if isASCII(b) {
+	if IsASCII(b) {
 		return in.opVal(abi.NewStringLen, in.cx(), uint64(p), uint64(n))
 	}
 	wide := make([]byte, 0, 2*len(b))

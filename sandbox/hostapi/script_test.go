@@ -111,7 +111,11 @@ func newWorld(tb testing.TB) *world {
 	// The functions that the scripts need of the prelude's scope are put where scripts can see them.
 	const inner = `
 globalThis.inner = {
-  newIncomingRequest: (...args) => { dispatchFetchHandler = (request) => request; return dispatchFetch(...args); },
+  newIncomingRequest: (method, url, headers, kind) => {
+    const made = dispatchPrepare(method, url, headers);
+    if (kind !== 0) { made[3][bodyKind] = bodyIncoming; made[3][bodySource] = made[5]; }
+    return made[0];
+  },
   responseParts: dispatchFinish,
   host,
 };

@@ -1,4 +1,4 @@
-// Request. What arrives from a client is made by dispatchFetch and stays unparsed until somebody looks.
+// Request. What arrives from a client is made by dispatchPrepare and stays unparsed until somebody looks.
 
 // Places in the state, around those of the body; a Response has a number where the method is.
 const requestMethod = 0;
@@ -180,6 +180,10 @@ class Request {
 }
 
 const requestPrototype = Request.prototype;
+
+// Makes an incoming request, all of the same form, of its state.
+function RequestMade(state) { this[fetchSlot] = state; }
+RequestMade.prototype = requestPrototype;
 
 function requestIs(state) { return state !== undefined && typeof state[requestMethod] === 'string'; }
 

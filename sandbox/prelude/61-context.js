@@ -27,3 +27,6 @@ class ExecutionContext {
 coreDefine(ExecutionContext.prototype, Symbol.toStringTag, { __proto__: null, value: 'ExecutionContext', configurable: true });
 
 const contextPrototype = ExecutionContext.prototype;
+
+function ContextMade(mine) { this[dispatchSlot] = mine; }
+ContextMade.prototype = contextPrototype;

@@ -4,8 +4,6 @@
 const dispatchHandlerNames = ['fetch', 'scheduled', 'queue'];
 const dispatchHandlers = { __proto__: null };
 let dispatchTarget; // the default export: `this` of every handler
-let dispatchFetchHandler; // fetch, bound to the target: cheaper than Reflect.apply and its array
-const dispatchBind = Function.prototype.call.bind(Function.prototype.bind);
 
 // The running invocation, null between two. An object that outlived its invocation knows by it that its time is over. An
 // array, because every property that a new object gets costs as much as a call; its places:
@@ -38,34 +36,19 @@ function dispatchAdopt(namespace) {
 // Called once after the user's modules were evaluated: nothing that they left waiting is part of the snapshot. Then it
 // walks the way of a request without user code, so that the first invocations need not build what all of them share.
 // What is allocated from here on lies beside what an invocation will allocate, so that it costs the reset no page of its
-// own; therefore two things are made here that could be made before.
-function dispatchSeal() {
+// own; therefore something is made here that could be made before. Returns [fetch, its target, what the first invocation
+// of it begins with]: after a reset every invocation is the first.
+function dispatchSeal(method, url, headers) {
   coreOperations = { __proto__: null };
   timerForget();
   timerLast = 0;
   responseTextPacked = headersPack(['content-type', bodyTextType]);
   try {
-    for (let i = 0; i < 3; i++) {
-      dispatchFetchHandler = dispatchWarm;
-      dispatchFetch('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', 0, 0);
-    }
+    for (let i = 0; i < 3; i++) dispatchWarm(dispatchPrepare('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n')[0]);
   } catch {
     // User code has bent what this needs; invocations will show it better.
-  } finally {
-    dispatchPrepare();
-    dispatchFetchHandler = dispatchHandlers.fetch === undefined ? undefined : dispatchBind(dispatchHandlers.fetch, dispatchTarget);
   }
-}
-
-// The arguments of the first invocation after the image, made ready in the image: the request's state (null once they
-// were taken), the request, an env without anything, the context, and the invocation itself, which has begun already.
-// After a reset every invocation is the first.
-let dispatchReady = [null];
-
-function dispatchPrepare() {
-  const mine = invocation = [0, null, false, null];
-  const state = ['', '', bodyNull, null, null, '', false, null, requestIncomingRest, mine];
-  dispatchReady = [state, { __proto__: requestPrototype, [fetchSlot]: state }, {}, { __proto__: contextPrototype, [dispatchSlot]: mine }, mine];
+  return [dispatchHandlers.fetch, dispatchTarget, dispatchPrepare(method, url, headers)];
 }
 
 function dispatchWarm(request) {
@@ -73,29 +56,18 @@ function dispatchWarm(request) {
   dispatchFinish(new Response('warm', { headers: { 'x-warm': '1' } }));
 }
 
-// Begins an invocation of the fetch handler and returns what the handler returned. headers: name LF value LF for every
-// field; kind: 0 no body, 1 one that incomingBodyPull reads. What is not ready is made in place: a call of a function
-// costs as much as each of these objects.
-function dispatchFetch(method, url, headers, kind, length, vars, bound) {
-  const ready = dispatchReady;
-  const state = ready[0];
-  if (state !== null) {
-    ready[0] = null;
-    state[requestMethod] = method;
-    state[requestHeaders] = headers;
-    state[requestRaw] = url;
-    if (invocation !== ready[4]) invocation = ready[4];
-    if (kind !== 0) {
-      state[bodyKind] = bodyIncoming;
-      state[bodySource] = [invocation, 0];
-    }
-    return dispatchFetchHandler(ready[1], vars === undefined && bound === undefined ? ready[2] : dispatchEnv(vars, bound), ready[3]);
-  }
+// What keeps the forms of the three objects below alive: the engine changes the form of an object that has it for itself in place, and the
+// host compares forms.
+const dispatchForms = [new RequestMade(null), new ContextMade(null), {}];
+
+// Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything; then what the host
+// fills in before it calls the handler, which is the request's state, and may put there: [the invocation, 0], the source of a body that
+// incomingBodyPull reads. The host keeps all of it for the next invocation as long as nobody else has touched or kept any of it; headers:
+// name LF value LF for every field.
+function dispatchPrepare(method, url, headers) {
   const mine = invocation = [0, null, false, null];
-  return dispatchFetchHandler(
-    { __proto__: requestPrototype, [fetchSlot]: [method, headers, kind === 0 ? bodyNull : bodyIncoming, kind === 0 ? null : [mine, 0], null, url, false, null, requestIncomingRest, mine] },
-    vars === undefined && bound === undefined ? {} : dispatchEnv(vars, bound),
-    { __proto__: contextPrototype, [dispatchSlot]: mine });
+  const state = [method, headers, bodyNull, null, null, url, false, null, requestIncomingRest, mine];
+  return [new RequestMade(state), new ContextMade(mine), {}, state, mine, [mine, 0], method, url, headers];
 }
 
 function dispatchEnv(vars, bound) {
@@ -249,5 +221,5 @@ function pumpCancel() {
   coreThen(cancelled, undefined, () => {});
 }
 
-return [dispatchAdopt, dispatchSeal, dispatchFetch, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
+return [dispatchAdopt, dispatchSeal, dispatchPrepare, dispatchEnv, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
   dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, responseSample];

@@ -41,6 +41,13 @@ const (
 // and after a call. sandbox/engine tests it.
 const RandomState = 280
 
+// JobList is the offset in a JSRuntime of the head of the list of promise jobs, AllocatedSize the address of the counter behind
+// qjs_get_allocated_size. sandbox/engine compares both with what the engine says, once at start.
+const (
+	JobList       = 692
+	AllocatedSize = 1165416
+)
+
 // ArenaLists is the offset in a JSRuntime of the heads of its lists of arenas: those of all arenas for each size of block,
 // then those of the arenas with free blocks. sandbox/engine checks what it finds there.
 const ArenaLists = 40
