@@ -39,6 +39,7 @@ const (
 	entryImported
 	numFunctions
 	entryResponse = iota - 1 // no function, but the sample of a Response
+	entryForms               // samples of what a fetch begins with
 	numEntries
 )
 

@@ -23,7 +23,8 @@ const (
 )
 
 // Cast makes m the mold of what values are now: strings, arrays, and objects with one property at most that share their form with another
-// object that lives as long. It reports false, and m fits nothing, if one of them is laid out in a way we do not know. No code runs.
+// object that lives as long, for the engine changes a form that only one has in place. It reports false, and m fits nothing, if one of them is
+// anything else, or laid out in a way we do not know. No code runs.
 func (in *Instance) Cast(m *Mold, values ...Value) bool {
 	m.spans, m.was, m.full = m.spans[:0], m.was[:0], false
 	if !in.engine.molds {
@@ -67,6 +68,9 @@ func (in *Instance) castOne(m *Mold, v Value) bool {
 	}
 	add(p-refCount, refCount)
 	le := binary.LittleEndian
+	if n, ok := in.u32At(le.Uint32(head[objShape:]) - refCount); !ok || n < 2 {
+		return false
+	}
 	switch u16(head[arrClass:]) {
 	case classObject:
 		add(p+arrFlags, objBytes-arrFlags)

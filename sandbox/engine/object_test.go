@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -124,25 +125,30 @@ func TestBentObjects(t *testing.T) {
 	}
 }
 
-// PutItem writes what is no reference over what is none.
+// PutItem replaces an element and nothing else: what it takes is the array's, what was there is freed.
 func TestPutItem(t *testing.T) {
 	in := fresh(t)
-	list, err := in.Eval([]byte("globalThis.row = [1, 'text', false, {}]"), "test.js")
+	list, err := in.Eval([]byte("globalThis.row = [1, 'a text'.repeat(9), false, {}]"), "test.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := in.GetIndex(list, 1)
+	text, object := in.GetIndex(list, 1), in.GetIndex(list, 3)
 	for _, c := range []struct {
 		at   uint32
 		put  Value
 		want bool
-	}{{2, True, true}, {0, Int(7), true}, {1, True, false}, {3, Null, false}, {0, text, false}, {4, True, false}, {maxElements, True, false}, {math.MaxUint32, True, false}} {
+	}{{2, True, true}, {0, text, true}, {1, Int(7), true}, {3, Null, true}, {4, True, false}, {maxElements, True, false}, {math.MaxUint32, True, false}} {
 		if got := in.PutItem(list, c.at, c.put); got != c.want {
 			t.Errorf("element %d: put %v", c.at, got)
 		}
 	}
+	for v, want := range map[Value]uint32{text: 1, object: 1} { // the array's; ours
+		if n, _ := in.u32At(v.pointer() - refCount); n != want {
+			t.Errorf("%d references to %v, want %d", n, v, want)
+		}
+	}
 	v, err := in.Eval([]byte("row.map(String).join()"), "test.js")
-	if got, _ := in.String(v); err != nil || got != "7,text,true,[object Object]" {
+	if got, _ := in.String(v); err != nil || got != strings.Repeat("a text", 9)+",7,true,null" {
 		t.Errorf("the array is now %s, %v", got, err)
 	}
 }

@@ -90,8 +90,8 @@ var sharedEngine = sync.OnceValues(func() (*engine.Engine, error) {
 
 // The entries of the prelude that these tests use, by their position.
 const (
-	enterSettle = 9
-	enterTimer  = 11
+	enterSettle = 10
+	enterTimer  = 12
 )
 
 func newWorld(tb testing.TB) *world {

@@ -56,8 +56,8 @@ function dispatchWarm(request) {
   dispatchFinish(new Response('warm', { headers: { 'x-warm': '1' } }));
 }
 
-// What keeps the forms of the three objects below alive: the engine changes the form of an object that has it for itself in place, and the
-// host compares forms.
+// What keeps the forms of the three objects below alive, held by the host: the engine changes the form of an object that has it for itself in
+// place, and the host compares forms.
 const dispatchForms = [new RequestMade(null), new ContextMade(null), {}];
 
 // Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything; then what the host
@@ -222,4 +222,4 @@ function pumpCancel() {
 }
 
 return [dispatchAdopt, dispatchSeal, dispatchPrepare, dispatchEnv, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, responseSample];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, responseSample, dispatchForms];

@@ -1,0 +1,119 @@
+package sandbox
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// What an invocation begins with is new to it (module-worker §3), whatever the one before did with its own: nothing that was said, kept,
+// hidden or bent is seen by the next, and what was kept stays what it was.
+func TestEachRequestIsNew(t *testing.T) {
+	const modules = `let kept, stolen, n = 0;
+		const weak = new WeakMap(), seen = new WeakSet();
+		const slots = new Proxy(new Response('bait'), { get(target, name) { if (typeof name === 'symbol') stolen ??= name; return target[name]; } });
+		try { Response.prototype.text.call(slots).catch(() => {}); } catch {}
+		const own = (o) => Reflect.ownKeys(o).length + (Object.isExtensible(o) ? '' : '!');
+		const look = (...all) => all.map((o) => own(o) + (weak.get(o) ?? '') + seen.has(o)).join();`
+	handlers := []string{ // kept: what is looked at later, of the last request
+		"kept = 1",
+		"kept = request", "kept = env", "kept = context", "kept = [request, env, context]",
+		"kept = request.url", "kept = request.headers", "kept = request.method", "kept = request.clone()", "kept = request.signal", "kept = request.headers.get('n')",
+		"kept = request[stolen]", "kept = request[stolen]?.[5]", "kept = request[stolen]?.[1]", "kept = request[stolen]?.[9]", "kept = request[stolen]?.[9]; kept[0] = 0",
+		"weak.set(request, 'w'); kept = 1", "weak.set(env, 'w'); kept = 1", "weak.set(context, 'w'); kept = 1", "seen.add(request); seen.add(context); kept = 1",
+		"request.x = 1; kept = 1", "env.x = 1; kept = 1", "context.x = 1; kept = 1", "env.x = 1; delete env.x; kept = 1", "delete env.x; kept = 1",
+		"Object.preventExtensions(request); kept = 1", "Object.freeze(env); kept = 1", "Object.seal(context); kept = 1",
+		"Object.setPrototypeOf(request, Request.prototype); kept = 1", "Object.setPrototypeOf(env, null); kept = 1", "env.__proto__ = { x: 1 }; kept = 1",
+		"kept = () => request.url", "kept = { [request.url]: 1 }; kept = Object.keys(kept)[0]", "kept = request[stolen]?.[5]; ({ [kept]: 1 })", "kept = new WeakRef(request)",
+		"kept = Promise.resolve(request)", "kept = new Map([[request, env]])", "kept = new Request(request)", "context.waitUntil(Promise.resolve(request)); kept = 1",
+		"await null; kept = request.url", "await request.text(); kept = 1", "if (request.method === 'POST') kept = await request.text()", "kept = request.body",
+	}
+	for _, isolation := range []Isolation{IsolateRequest, IsolateWorker} {
+		s := newBox(t, Options{Isolation: isolation})
+		for _, handler := range handlers {
+			v := openWorker(t, s, fmt.Sprintf(`%s; export default { async fetch(request, env, context) {
+				const before = look(request, env, context), same = kept === request || kept === env || kept === context;
+				const old = typeof kept === 'string' ? kept : kept?.url ?? '';
+				const mine = n %% 3 === 2 ? request.url + request.headers.get('n') + request.method : '';
+				n++;
+				%s;
+				return new Response([before, same, old, mine].join(' '));
+			} }`, modules, handler))
+			last := ""
+			for i := range 6 {
+				req := request()
+				req.URL = fmt.Appendf(nil, "http://worker.test/%s%d", strings.Repeat("p", i*7%5), i)
+				req.Header = fmt.Appendf(nil, "host\nworker.test\nn\n%d\n", i)
+				got := serve(t, v, req)
+				parts := strings.SplitN(got.body, " ", 4)
+				if len(parts) != 4 || parts[0] != "0false,0false,0false" || parts[1] != "false" {
+					t.Fatalf("%d: %s: request %d sees %q", isolation, handler, i, got.body)
+				}
+				if old := parts[2]; isolation == IsolateRequest && old != "" || strings.HasPrefix(old, "http") && old != last || strings.HasPrefix(last, "GET") {
+					t.Errorf("%d: %s: in request %d what request %d kept is %q", isolation, handler, i, i-1, old)
+				}
+				if mine := parts[3]; mine != "" && mine != fmt.Sprintf("%s%dGET", req.URL, i) {
+					t.Errorf("%d: %s: request %d is told that it is %q", isolation, handler, i, mine)
+				}
+				last = string(req.URL)
+			}
+		}
+	}
+}
+
+// An invocation that leaves alone what it began with leaves it to the next.
+func TestReadyIsKept(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker})
+	for handler, kept := range map[string]bool{
+		"return new Response('x')": true, "return Response.json({ a: typeof request, b: env, c: typeof context })": true, "await null; return new Response(null)": true,
+		"return new Response(request.url)": false, "globalThis.r = request; return new Response('x')": false, "context.waitUntil(1); return new Response('x')": false,
+		"return new Response(new ReadableStream({ start(c) { c.close() } }))": false, "setTimeout(() => 1); return new Response('x')": false,
+	} {
+		v := openWorker(t, s, fmt.Sprintf("export default { async fetch(request, env, context) { %s } }", handler))
+		for range 3 {
+			serve(t, v, request())
+			for ready, _ := v.Pool(); ready == 0; ready, _ = v.Pool() { // what outlives its response is given back later
+				runtime.Gosched()
+			}
+			if g := v.ready[0]; g.ready.whole != kept {
+				t.Errorf("%s: kept: %v", handler, g.ready.whole)
+			}
+		}
+	}
+}
+
+// What does not fit where it is written is told all the same: long and foreign URLs, headers and methods, by turns with short ones.
+func TestRequestsOfAllSizes(t *testing.T) {
+	const source = `export default { async fetch(request) {
+		return new Response([request.method, request.url, request.headers.get('a'), request.method === 'POST' ? await request.text() : null].join(' '));
+	} }`
+	for _, isolation := range []Isolation{IsolateRequest, IsolateWorker} {
+		s := newBox(t, Options{Isolation: isolation})
+		v := openWorker(t, s, source)
+		for round := range 3 {
+			for _, n := range []int{1, 17, 470, 490, 1489, 1490, 1500, 9000} {
+				for _, c := range []struct{ method, path, value, seen, url string }{
+					{"GET", strings.Repeat("p", n), "1", "1", ""}, {"PURGE", "x", strings.Repeat("v", n), strings.Repeat("v", n), ""}, {"POST", "", "\xe9t\xe9", "été", ""},
+					{strings.Repeat("M", n%40+1), "caf\u00e9/\u20ac", "", "", "caf%C3%A9/%E2%82%AC"},
+				} {
+					req := request()
+					req.Method, req.URL, req.Header = []byte(c.method), []byte("http://worker.test/"+c.path), []byte("a\n"+c.value+"\n")
+					body := ""
+					if c.method == "POST" {
+						body = fmt.Sprint("body ", round)
+						req.Body, req.Length = &slowBody{strings.NewReader(body), make(chan struct{})}, int64(len(body))
+					}
+					url := c.url
+					if url == "" {
+						url = c.path
+					}
+					want := fmt.Sprintf("%s http://worker.test/%s %s %s", c.method, url, c.seen, body)
+					if got := serve(t, v, req); got.body != want {
+						t.Fatalf("%d: %.80q, want %.80q", isolation, got.body, want)
+					}
+				}
+			}
+		}
+	}
+}
