@@ -252,7 +252,7 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph, l
 	if err != nil {
 		return nil, g.loadError(err)
 	}
-	roots := append(slices.Clip(b.entries), sealed(g.in, list)...)
+	roots := append(slices.Clip(b.entries), sealed(g.in, list, rooms)...)
 	if err := g.jobs(); err != nil {
 		return nil, g.loadError(err)
 	}

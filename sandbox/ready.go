@@ -2,20 +2,21 @@ package sandbox
 
 import (
 	"bytes"
+	"slices"
 
 	"edged/sandbox/engine"
 	"edged/sandbox/event"
 )
 
-// What an invocation of fetch begins with, as dispatchPrepare lists it.
+// What an invocation of fetch begins with, as dispatchPrepare lists it; and the strings in it.
 const (
 	partRequest = iota
 	partContext
 	partEnv    // without anything
 	partState  // the request's
 	partMine   // the invocation
-	partSource // of the request's body
-	partRooms  // the strings that each request rewrites
+	partSource // of the request's body; null if none may come
+	partRooms  // what each request rewrites
 	numParts   = partRooms + numRooms
 )
 
@@ -28,6 +29,9 @@ const (
 
 // roomBytes is how long the strings can be; what is longer gets one of its own.
 var roomBytes = [numRooms]int{roomMethod: 16, roomURL: 500, roomHeaders: 1500}
+
+// roomEvery is after how many invocations a guest whose string somebody kept makes a new one: until then each request brings its own.
+const roomEvery = 64
 
 // The places in a Request's state, as the prelude numbers them, that a request fills.
 const (
@@ -44,84 +48,123 @@ type ready struct {
 	list  engine.Value           // the guest's; it holds the parts; 0 for none
 	parts []engine.Value         // borrowed
 	own   [numParts]engine.Value // where they are if they are not the image's
-	rooms [numRooms]engine.Value // the guest's
+	rooms [numRooms]engine.Value // the guest's; 0 for none
 	mold  engine.Mold            // of the parts (isolation worker)
 	whole bool                   // they are as they were
 }
 
-// newRoom makes the i-th of the strings that are rewritten.
-func newRoom(in *engine.Instance, i int) engine.Value {
-	return in.NewLatin1(bytes.Repeat([]byte{' '}, roomBytes[i]))
-}
+var blank = bytes.Repeat([]byte{' '}, slices.Max(roomBytes[:]))
 
-// sealed returns the roots that a version's image has of its own, of what dispatchSeal returned.
-func sealed(in *engine.Instance, list engine.Value) []engine.Value {
-	roots := make([]engine.Value, entryParts-entryHandler+numParts)
+// newRoom makes the i-th of the strings that are rewritten.
+func newRoom(in *engine.Instance, i int) engine.Value { return in.NewLatin1(blank[:roomBytes[i]]) }
+
+// sealed returns the roots that a version's image has of its own, of what dispatchSeal returned. They are borrowed from that.
+func sealed(in *engine.Instance, list engine.Value, rooms [numRooms]engine.Value) []engine.Value {
+	roots := make([]engine.Value, entryParts-entryHandler+partRooms)
 	in.Items(list, roots[:entryParts-entryHandler])
 	in.Items(roots[entryReady-entryHandler], roots[entryParts-entryHandler:])
-	return roots
+	return append(roots, rooms[:]...)
 }
 
-// prepare sees to it that the guest has what the invocation begins with.
-func (g *guest) prepare() error {
+// texts are what a request says, by room. The URL is UTF-8, the others Latin-1.
+type texts [numRooms][]byte
+
+// prepare sees to it that the guest has what the invocation begins with, and fills it in.
+func (g *guest) prepare(req *event.Request) error {
 	r := &g.ready
-	if r.whole {
-		return nil
+	said := texts{roomMethod: req.Method, roomURL: req.URL, roomHeaders: req.Header}
+	if req.Body != nil && r.whole && r.parts[partSource].IsNull() {
+		g.dropReady()
 	}
-	if g.served == 0 {
+	if !r.whole && g.served > 0 {
+		return g.prepareAgain(&said, req.Body != nil)
+	}
+	if !r.whole {
 		r.list, r.parts = g.version.entries[entryReady], g.version.entries[entryParts:]
 		copy(r.rooms[:], r.parts[partRooms:])
-	} else if err := g.prepareAgain(); err != nil {
-		return err
+		g.cast()
 	}
-	if g.box.opt.Isolation == IsolateWorker {
-		g.in.Cast(&r.mold, r.parts...)
+	for i, place := range [numRooms]uint32{roomMethod: requestMethod, roomURL: requestRaw, roomHeaders: requestHeaders} {
+		if !g.rewrite(r.rooms[i], i, said[i]) {
+			g.put(place, g.newText(i, said[i]))
+		}
 	}
 	return nil
 }
 
-// prepareAgain is for a guest whose last invocations have used what there was.
-func (g *guest) prepareAgain() error {
-	r := &g.ready
-	for i, room := range r.rooms {
-		if !g.in.Sole(room) {
-			g.in.Free(room)
-			r.rooms[i] = newRoom(g.in, i)
+// prepareAgain is for a guest whose last invocation has used what there was.
+func (g *guest) prepareAgain(said *texts, body bool) error {
+	in, r := g.in, &g.ready
+	roomy := true
+	use := [numRooms + 1]engine.Value{numRooms: engine.Bool(body)}
+	for i := range numRooms {
+		if !in.Sole(r.rooms[i]) {
+			in.Free(r.rooms[i])
+			r.rooms[i] = 0
+			if g.served%roomEvery == 0 {
+				r.rooms[i] = newRoom(in, i)
+			}
+		}
+		if use[i] = r.rooms[i]; !g.rewrite(use[i], i, said[i]) {
+			use[i] = g.newText(i, said[i])
+			roomy = false
 		}
 	}
-	list, err := g.in.Call(g.version.entries[entryPrepare], engine.Undefined, r.rooms[:]...)
+	list, err := in.Call(g.version.entries[entryPrepare], engine.Undefined, use[:]...)
 	if err != nil {
 		return g.uncaught(err)
 	}
+	for i := range numRooms {
+		if use[i] != r.rooms[i] {
+			in.Free(use[i])
+		}
+	}
 	r.list, r.parts = list, r.own[:]
-	g.in.Items(list, r.parts)
+	in.Items(list, r.own[:partRooms])
+	copy(r.own[partRooms:], use[:])
+	if roomy {
+		g.cast()
+	} else {
+		r.mold.Forget()
+	}
 	return nil
+}
+
+// cast remembers what the parts are like.
+func (g *guest) cast() {
+	if g.box.opt.Isolation != IsolateWorker {
+		return
+	}
+	r := &g.ready
+	all := append(make([]engine.Value, 0, numParts), r.parts...)
+	if all[partSource].IsNull() {
+		all = slices.Delete(all, partSource, partSource+1)
+	}
+	g.in.Cast(&r.mold, all...)
 }
 
 // keepReady keeps what the next invocation begins with, if the last one was over with its response and has neither changed nor kept any of
 // it.
 func (g *guest) keepReady() {
-	r := &g.ready
-	r.whole = r.list != 0 && g.plain && g.in.Fits(&r.mold)
-	if !r.whole {
-		g.in.Free(r.list)
-		r.list = 0
+	if r := &g.ready; r.list != 0 && g.plain && g.in.Fits(&r.mold) {
+		r.whole = true
+		return
 	}
+	g.dropReady()
+}
+
+func (g *guest) dropReady() {
+	r := &g.ready
+	g.in.Free(r.list)
+	r.list, r.whole = 0, false
 }
 
 // dispatch calls the handler.
 func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
-	if err := g.prepare(); err != nil {
+	if err := g.prepare(req); err != nil {
 		return engine.Undefined, err
 	}
 	in, entries, parts := g.in, g.version.entries, g.ready.parts
-	g.fill(requestMethod, roomMethod, req.Method, in.NewLatin1)
-	g.fill(requestHeaders, roomHeaders, req.Header, in.NewLatin1)
-	if engine.IsASCII(req.URL) {
-		g.fill(requestRaw, roomURL, req.URL, in.NewLatin1)
-	} else {
-		g.put(requestRaw, in.NewString(req.URL))
-	}
 	if req.Body != nil {
 		g.body.body = req.Body
 		g.put(requestKind, engine.Int(bodySource))
@@ -146,11 +189,16 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 	return promise, nil
 }
 
-// fill gives the request's state a string: in its room if it fits, else one that is made for it.
-func (g *guest) fill(place uint32, room int, b []byte, make func([]byte) engine.Value) {
-	if len(b) > roomBytes[room] || !g.in.Rewrite(g.ready.parts[partRooms+room], b) {
-		g.put(place, make(b))
+// rewrite writes what a request says into a room, if there is one and it fits.
+func (g *guest) rewrite(v engine.Value, room int, b []byte) bool {
+	return len(b) <= roomBytes[room] && (room != roomURL || engine.IsASCII(b)) && g.in.Rewrite(v, b)
+}
+
+func (g *guest) newText(room int, b []byte) engine.Value {
+	if room == roomURL {
+		return g.in.NewString(b)
 	}
+	return g.in.NewLatin1(b)
 }
 
 // put replaces a value of the request's state by v, which passes.

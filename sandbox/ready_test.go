@@ -117,3 +117,18 @@ func TestRequestsOfAllSizes(t *testing.T) {
 		}
 	}
 }
+
+// A body comes to an invocation whose beginning was made for one without: of a guest that somebody kept things of.
+func TestBodyAfterNone(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker})
+	v := openWorker(t, s, `let kept; export default { async fetch(request, env) { if (!kept) kept = env; return new Response(request.method === 'POST' ? await request.text() : 'none') } }`)
+	for _, body := range []string{"", "", "first", "second", "", "third"} {
+		req, want := request(), "none"
+		if body != "" {
+			req, want = post(&slowBody{strings.NewReader(body), make(chan struct{})}, int64(len(body))), body
+		}
+		if got := serve(t, v, req).body; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -22,11 +22,14 @@ const (
 	strRefs = 4 // from strKind: the kind and the hash
 )
 
+// Forget makes m fit nothing.
+func (m *Mold) Forget() { m.spans, m.was, m.full = m.spans[:0], m.was[:0], false }
+
 // Cast makes m the mold of what values are now: strings, arrays, and objects with one property at most that share their form with another
 // object that lives as long, for the engine changes a form that only one has in place. It reports false, and m fits nothing, if one of them is
 // anything else, or laid out in a way we do not know. No code runs.
 func (in *Instance) Cast(m *Mold, values ...Value) bool {
-	m.spans, m.was, m.full = m.spans[:0], m.was[:0], false
+	m.Forget()
 	if !in.engine.molds {
 		return false
 	}

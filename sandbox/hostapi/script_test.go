@@ -112,7 +112,7 @@ func newWorld(tb testing.TB) *world {
 	const inner = `
 globalThis.inner = {
   newIncomingRequest: (method, url, headers, kind) => {
-    const made = dispatchPrepare(method, url, headers);
+    const made = dispatchPrepare(method, url, headers, true);
     if (kind !== 0) { made[3][bodyKind] = bodyIncoming; made[3][bodySource] = made[5]; }
     return made[0];
   },

@@ -44,11 +44,11 @@ function dispatchSeal(method, url, headers) {
   timerLast = 0;
   responseTextPacked = headersPack(['content-type', bodyTextType]);
   try {
-    for (let i = 0; i < 3; i++) dispatchWarm(dispatchPrepare('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n')[0]);
+    for (let i = 0; i < 3; i++) dispatchWarm(dispatchPrepare('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', true)[0]);
   } catch {
     // User code has bent what this needs; invocations will show it better.
   }
-  return [dispatchHandlers.fetch, dispatchTarget, dispatchPrepare(method, url, headers)];
+  return [dispatchHandlers.fetch, dispatchTarget, dispatchPrepare(method, url, headers, true)];
 }
 
 function dispatchWarm(request) {
@@ -60,14 +60,13 @@ function dispatchWarm(request) {
 // place, and the host compares forms.
 const dispatchForms = [new RequestMade(null), new ContextMade(null), {}];
 
-// Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything; then what the host
-// fills in before it calls the handler, which is the request's state, and may put there: [the invocation, 0], the source of a body that
-// incomingBodyPull reads. The host keeps all of it for the next invocation as long as nobody else has touched or kept any of it; headers:
-// name LF value LF for every field.
-function dispatchPrepare(method, url, headers) {
+// Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything, the request's state, the
+// invocation and, if a body may come, what the host makes the source of it. The host fills in the state before it calls the handler, and keeps
+// all of it for the next invocation as long as nobody else has touched or kept any of it. headers: name LF value LF for every field.
+function dispatchPrepare(method, url, headers, body) {
   const mine = invocation = [0, null, false, null];
   const state = [method, headers, bodyNull, null, null, url, false, null, requestIncomingRest, mine];
-  return [new RequestMade(state), new ContextMade(mine), {}, state, mine, [mine, 0], method, url, headers];
+  return [new RequestMade(state), new ContextMade(mine), {}, state, mine, body ? [mine, 0] : null];
 }
 
 function dispatchEnv(vars, bound) {
