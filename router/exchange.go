@@ -43,7 +43,7 @@ func (c *conn) exchange() (again bool) {
 	}
 	b := c.body
 	again = c.finish()
-	c.now = time.Now()
+	c.now = c.clock()
 	c.endTrace(c.now.Sub(start))
 	var read int64
 	if b != nil {
@@ -232,7 +232,7 @@ func (c *conn) closeStream() {
 	}
 }
 
-// settle decides whether the connection can be kept, just before the head is made.
+// settle decides whether the connection can be kept, and looks at the clock, just before the head is made.
 func (c *conn) settle() {
 	if c.body != nil && c.body.expects.Load() && c.res.Stream != nil && c.req.Body != nil {
 		// The worker answers before it reads, and its answer may be made of the body: once the final head is out, 100
@@ -243,4 +243,5 @@ func (c *conn) settle() {
 	c.wmu.Lock()
 	c.responding = true
 	c.wmu.Unlock()
+	c.made = c.clock()
 }
