@@ -107,8 +107,8 @@ func (v *Version) obtain() (*guest, error) {
 
 // release gives a guest back after its invocation ended. The guest is byte for byte its image again before anybody else
 // can have it; one that cannot be restored is closed.
-func (v *Version) release(g *guest) {
-	whole := g.restore()
+func (v *Version) release(g *guest, now time.Time) {
+	whole := g.restore(now)
 	v.mu.Lock()
 	v.delistLocked(g)
 	retired := v.retired
