@@ -324,7 +324,7 @@ func (g *guest) restore(now time.Time) bool {
 	broken := g.broken
 	g.served++
 	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
-		g.served < g.box.opt.ReuseRequests && now.Sub(g.born) < g.box.opt.ReuseFor && g.version.reusable() && !userwasm.Worn(g.in)
+		g.served < g.box.opt.ReuseRequests && now.Sub(g.born) < g.box.opt.ReuseFor && !g.version.retired.Load() && !userwasm.Worn(g.in)
 	if keep {
 		keep = g.clearCall()
 	}
@@ -404,11 +404,4 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 	if !g.handled(promise) && len(g.found) < maxRejections {
 		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
-}
-
-// reusable reports whether the version still takes invocations.
-func (v *Version) reusable() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return !v.retired
 }
