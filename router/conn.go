@@ -74,8 +74,8 @@ type conn struct {
 	deaf   bool      // the body was closed: reads must end
 	ended  bool      // what is left after a hand-over must end
 
-	wmu        sync.Mutex // held while writing 100; guards responding
-	responding bool       // the final response has begun
+	wmu        sync.Mutex  // held while writing 100, and when responding is set of a request that may be answered so
+	responding atomic.Bool // the final response has begun; any goroutine
 
 	in          []byte // in[pos:filled] was read and not used; body and loop take turns (see body.mu)
 	pos, filled int

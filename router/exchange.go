@@ -57,9 +57,7 @@ func (c *conn) exchange() (again bool) {
 func (c *conn) begin() {
 	c.version = nil
 	c.keep, c.paced = c.head.KeepAlive, false
-	c.wmu.Lock() // nobody else wants it but Holding
-	c.responding = false
-	c.wmu.Unlock()
+	c.responding.Store(false)
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields, Arrived: c.now}
 	c.res.Reset()
 	c.forget()
@@ -240,8 +238,12 @@ func (c *conn) settle() {
 		c.body.sendContinue()
 	}
 	c.keep = c.keep && !c.goesAway() && !c.fin.Load() && (c.body == nil || c.body.settles())
-	c.wmu.Lock()
-	c.responding = true
-	c.wmu.Unlock()
+	if c.body == nil {
+		c.responding.Store(true)
+	} else { // no 100 after the head, nor half of one before it
+		c.wmu.Lock()
+		c.responding.Store(true)
+		c.wmu.Unlock()
+	}
 	c.made = c.clock()
 }
