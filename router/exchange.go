@@ -163,7 +163,6 @@ func (c *conn) asset() (a *table.Asset) {
 
 // invoke runs the worker under an admission and sends what it answers.
 func (c *conn) invoke(worker *table.Worker) *refusal {
-	m := c.r.opt.Metrics
 	c.party, c.detached = worker.Party, false
 	wait := c.req.Trace.Child(trace.Internal, "router.admission")
 	err := c.r.gate.enter(c.ctx, c.party)
@@ -176,7 +175,6 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 		return refOverloaded
 	}
 	c.why.admitted = true
-	m.inflight.Inc()
 	defer c.leaveGate()
 	if err := c.call(); err != nil {
 		c.closeStream()
@@ -198,7 +196,6 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 }
 
 func (c *conn) leaveGate() {
-	c.r.opt.Metrics.inflight.Dec()
 	if c.detached {
 		c.r.gate.endStream(c.party)
 	} else {
