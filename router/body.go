@@ -193,7 +193,7 @@ func (b *body) sendContinue() {
 	c := b.c
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
-	if !c.responding && b.expects.CompareAndSwap(true, false) {
+	if !c.responding.Load() && b.expects.CompareAndSwap(true, false) {
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.r.opt.WriteTimeout)) // the write fails where this does
 		if _, err := c.nc.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n")); err != nil {
 			c.cancel(errClientGone)

@@ -74,8 +74,8 @@ type conn struct {
 	deaf   bool      // the body was closed: reads must end
 	ended  bool      // what is left after a hand-over must end
 
-	wmu        sync.Mutex // held while writing 100; guards responding
-	responding bool       // the final response has begun
+	wmu        sync.Mutex  // held while writing 100, and when responding is set of a request that may be answered so
+	responding atomic.Bool // the final response has begun; any goroutine
 
 	in          []byte // in[pos:filled] was read and not used; body and loop take turns (see body.mu)
 	pos, filled int
@@ -88,6 +88,7 @@ type conn struct {
 	readNowN    int
 
 	now      time.Time // when the current head was complete, or the last response
+	made     time.Time // when the response's head was made, until it is written
 	dateUnix int64
 	date     []byte // the Date line of that second
 
@@ -259,10 +260,17 @@ func (c *conn) write(p []byte) bool {
 	return !c.broken
 }
 
+// clock reads the time: with one call of the system where time.Now needs two, because of the hour only what passed since the last head
+// is new.
+func (c *conn) clock() time.Time { return c.now.Add(time.Since(c.now)) }
+
 // writeSoon makes a write that waits too long for the client fail, and returns the time.
 func (c *conn) writeSoon() (now time.Time) {
 	d := c.r.opt.WriteTimeout
-	now = time.Now()
+	if now = c.made; now.IsZero() {
+		now = c.clock()
+	}
+	c.made = time.Time{} // it was for the head, which is written as soon as it is made
 	if c.paced {
 		d = c.r.opt.patience(d, c.pacedSent, c.pacedWait)
 	}

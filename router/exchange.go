@@ -43,7 +43,7 @@ func (c *conn) exchange() (again bool) {
 	}
 	b := c.body
 	again = c.finish()
-	c.now = time.Now()
+	c.now = c.clock()
 	c.endTrace(c.now.Sub(start))
 	var read int64
 	if b != nil {
@@ -57,9 +57,7 @@ func (c *conn) exchange() (again bool) {
 func (c *conn) begin() {
 	c.version = nil
 	c.keep, c.paced = c.head.KeepAlive, false
-	c.wmu.Lock() // nobody else wants it but Holding
-	c.responding = false
-	c.wmu.Unlock()
+	c.responding.Store(false)
 	c.req = event.Request{Method: c.method, URL: c.url, Header: c.fields, Arrived: c.now}
 	c.res.Reset()
 	c.forget()
@@ -165,7 +163,6 @@ func (c *conn) asset() (a *table.Asset) {
 
 // invoke runs the worker under an admission and sends what it answers.
 func (c *conn) invoke(worker *table.Worker) *refusal {
-	m := c.r.opt.Metrics
 	c.party, c.detached = worker.Party, false
 	wait := c.req.Trace.Child(trace.Internal, "router.admission")
 	err := c.r.gate.enter(c.ctx, c.party)
@@ -178,7 +175,6 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 		return refOverloaded
 	}
 	c.why.admitted = true
-	m.inflight.Inc()
 	defer c.leaveGate()
 	if err := c.call(); err != nil {
 		c.closeStream()
@@ -200,7 +196,6 @@ func (c *conn) invoke(worker *table.Worker) *refusal {
 }
 
 func (c *conn) leaveGate() {
-	c.r.opt.Metrics.inflight.Dec()
 	if c.detached {
 		c.r.gate.endStream(c.party)
 	} else {
@@ -232,7 +227,7 @@ func (c *conn) closeStream() {
 	}
 }
 
-// settle decides whether the connection can be kept, just before the head is made.
+// settle decides whether the connection can be kept, and looks at the clock, just before the head is made.
 func (c *conn) settle() {
 	if c.body != nil && c.body.expects.Load() && c.res.Stream != nil && c.req.Body != nil {
 		// The worker answers before it reads, and its answer may be made of the body: once the final head is out, 100
@@ -240,7 +235,12 @@ func (c *conn) settle() {
 		c.body.sendContinue()
 	}
 	c.keep = c.keep && !c.goesAway() && !c.fin.Load() && (c.body == nil || c.body.settles())
-	c.wmu.Lock()
-	c.responding = true
-	c.wmu.Unlock()
+	if c.body == nil {
+		c.responding.Store(true)
+	} else { // no 100 after the head, nor half of one before it
+		c.wmu.Lock()
+		c.responding.Store(true)
+		c.wmu.Unlock()
+	}
+	c.made = c.clock()
 }

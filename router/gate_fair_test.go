@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"edged/sandbox/event"
 )
 
@@ -284,7 +286,8 @@ func TestRetryAfter(t *testing.T) {
 func TestLongStreamsHoldNoPlace(t *testing.T) {
 	s := newSource()
 	v := serving(streaming(s, -1))
-	f := start(t, Options{MaxInflight: 1, MaxQueue: 1, MaxStreams: 1, QueueTimeout: patience}, v)
+	reg := prometheus.NewRegistry()
+	f := start(t, Options{MaxInflight: 1, MaxQueue: 1, MaxStreams: 1, QueueTimeout: patience, Metrics: NewMetrics(reg)}, v)
 	first := f.dial(t)
 	first.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
 	res := first.head("GET")
@@ -296,6 +299,8 @@ func TestLongStreamsHoldNoPlace(t *testing.T) {
 	if n := f.gate.streams.Load(); n != 1 {
 		t.Errorf("%d long streams", n)
 	}
+	until(t, "the second gave its place back", func() bool { return f.gate.busy.Load() == 0 })
+	checkInflight(t, reg, 1) // the stream
 	close(s.pieces)
 	if err := res.Body.Close(); err != nil {
 		t.Error(err)

@@ -42,7 +42,7 @@ func (r *Router) Holding(now time.Time, most int) Holding {
 			out.Relayed++
 		case busy:
 			out.Working++
-			q := Request{Since: since, Age: now.Sub(since), Answering: c.answering()}
+			q := Request{Since: since, Age: now.Sub(since), Answering: c.responding.Load()}
 			if v := c.chosen.Load(); v != nil {
 				q.Version = v.UID
 			}
@@ -69,12 +69,3 @@ func keepOldest(list []Request, q Request, most int) []Request {
 }
 
 func byAge(a, b Request) int { return a.Since.Compare(b.Since) }
-
-// answering reports whether the final response has begun. One that writes 100 at this moment has not.
-func (c *conn) answering() bool {
-	if !c.wmu.TryLock() {
-		return false
-	}
-	defer c.wmu.Unlock()
-	return c.responding
-}

@@ -1,12 +1,14 @@
 package router
 
 import (
+	"sync/atomic"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"edged/internal/meter"
 )
 
-// Metrics counts what the router does. Safe for concurrent use.
+// Metrics counts what the router does. One Router per Metrics. Safe for concurrent use.
 type Metrics struct {
 	conns      prometheus.Gauge
 	connsTotal prometheus.Counter
@@ -20,7 +22,6 @@ type Metrics struct {
 	classes      [6]prometheus.Counter // responses by first digit of their status
 	errors       map[string]prometheus.Counter
 	seconds      prometheus.Histogram
-	inflight     prometheus.Gauge
 	waiting      prometheus.Gauge
 	streams      prometheus.Gauge
 	refused      map[string]prometheus.Counter // by why
@@ -31,6 +32,8 @@ type Metrics struct {
 	panics       prometheus.Counter
 	received     prometheus.Counter
 	sent         prometheus.Counter
+
+	gate atomic.Pointer[gate] // read by the gauge
 }
 
 // NewMetrics makes the router's metrics and registers them with reg; nil means that nobody reads them.
@@ -46,7 +49,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		relayed:      f.Gauge("connections_relayed", "Connections over TLS that this process, which was followed by another, still relays to it."),
 		acceptFailed: f.Counter("accept_failures_total", "Failures to accept a connection, for want of file descriptors most likely."),
 		seconds:      f.NativeHistogram("request_duration_seconds", "From a complete request head to the end of its response."),
-		inflight:     f.Gauge("invocations_inflight", "Invocations at work, streaming included."),
 		waiting:      f.Gauge("invocations_waiting", "Invocations waiting for admission."),
 		streams:      f.Gauge("streams_long", "Of those, responses that have streamed for more than a second and gave their place back."),
 		assets:       f.Counter("asset_responses_total", "Responses made from a static asset."),
@@ -57,6 +59,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		received:     f.Counter("request_body_bytes_total", "Request body bytes read."),
 		sent:         f.Counter("response_bytes_total", "Response bytes written, heads included."),
 	}
+	f.GaugeFunc("invocations_inflight", "Invocations at work, streaming included.", func() float64 {
+		if g := m.gate.Load(); g != nil {
+			return float64(g.busy.Load() + g.streams.Load())
+		}
+		return 0
+	})
 	m.refused = f.CounterBy("admission_refused_total", "Requests that got no place, by why.", "reason",
 		refusedFull, refusedShare, refusedSlow, refusedGivenUp, refusedTimeout, refusedMemory)
 	byClass := f.CounterBy("responses_total", "Responses by class of status.", "class", "2xx", "3xx", "4xx", "5xx")

@@ -3,7 +3,6 @@ package router
 import (
 	"math/rand/v2"
 	"strconv"
-	"time"
 
 	"edged/router/h1"
 )
@@ -138,10 +137,9 @@ func (c *conn) endHead(dst []byte) []byte {
 }
 
 func (c *conn) appendDate(dst []byte) []byte {
-	now := time.Now()
-	if s := now.Unix(); s != c.dateUnix {
+	if s := c.made.Unix(); s != c.dateUnix {
 		c.dateUnix = s
-		c.date = h1.AppendDate(c.date[:0], now)
+		c.date = h1.AppendDate(c.date[:0], c.made)
 	}
 	return append(dst, c.date...)
 }

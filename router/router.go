@@ -57,6 +57,7 @@ func New(opt Options) (*Router, error) {
 	r := &Router{opt: opt, crowd: crowd{max: opt.MaxConns, perClient: opt.MaxClientConns, trusted: opt.TrustedProxies,
 		conns: make(map[*conn]struct{}), clients: make(map[netip.Addr]int)}, moved: make(chan struct{}, 1)}
 	r.gate = gate{gateLimits: opt.gateLimits(), metrics: opt.Metrics}
+	opt.Metrics.gate.Store(&r.gate)
 	r.tls = &tls.Config{
 		GetCertificate: opt.GetCertificate,
 		MinVersion:     tls.VersionTLS12,

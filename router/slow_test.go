@@ -215,3 +215,24 @@ func TestSlowHead(t *testing.T) {
 		})
 	}
 }
+
+// The date of a response is that of its head, however long the worker took.
+func TestDateIsThatOfTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answered time.Time
+		c := piped(t, serving(func(ctx context.Context, req *event.Request, res *event.Response) error {
+			time.Sleep(20 * time.Second)
+			answered = time.Now()
+			return hello(ctx, req, res)
+		}))
+		c.all.Go(func() { _, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n") })
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := res.Header.Get("Date"), answered.UTC().Format(http.TimeFormat); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		c.end(t)
+	})
+}

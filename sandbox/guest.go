@@ -152,12 +152,12 @@ func (g *guest) start() error {
 	default:
 	}
 	budget := g.box.opt.MaxCPU - g.in.CPU() // asked for while the clock stands still, which needs no reading of it
-	g.in.Resume()
+	now := g.in.Resume()
 	if g.deadline.IsZero() {
 		return nil
 	}
 	// The engine watches CPU by itself; a watch of our own is needed only if the deadline comes first.
-	left := time.Until(g.deadline)
+	left := g.deadline.Sub(now)
 	if left <= 0 {
 		g.leave()
 		return event.ErrWall
@@ -318,13 +318,14 @@ func (w *watch) stop() {
 	}
 }
 
-// restore brings the guest back to where an invocation begins and reports whether it can be used again. The invocation must be over.
-func (g *guest) restore() bool {
+// restore brings the guest back to where an invocation begins and reports whether it can be used again. The invocation must be over; it
+// is now or not long after.
+func (g *guest) restore(now time.Time) bool {
 	g.chargeSamples()
-	broken, now := g.broken, time.Now()
+	broken := g.broken
 	g.served++
 	keep := g.box.opt.Isolation == IsolateWorker && !broken && g.in.Err() == nil &&
-		g.served < g.box.opt.ReuseRequests && now.Sub(g.born) < g.box.opt.ReuseFor && g.version.reusable() && !userwasm.Worn(g.in)
+		g.served < g.box.opt.ReuseRequests && now.Sub(g.born) < g.box.opt.ReuseFor && !g.version.retired.Load() && !userwasm.Worn(g.in)
 	if keep {
 		keep = g.clearCall()
 	}
@@ -406,11 +407,4 @@ func (g *guest) onRejection(promise, reason engine.Value, handled bool) {
 	if !g.handled(promise) && len(g.found) < maxRejections {
 		g.found = append(g.found, rejection{g.in.Dup(promise), g.in.Dup(reason)})
 	}
-}
-
-// reusable reports whether the version still takes invocations.
-func (v *Version) reusable() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return !v.retired
 }

@@ -57,7 +57,7 @@ func FuzzHostFunctions(f *testing.F) {
 		if fault.CodeOf(in.Err()) == fault.Internal && !errors.Is(in.Err(), event.ErrWorker) {
 			t.Errorf("%v", in.Err())
 		}
-		g.finish()
+		g.finish(time.Time{})
 		nothingHeld(t, s)
 		if got := serve(t, v, request()).body; got != "undefined" {
 			t.Errorf("the next invocation: %q", got)

@@ -90,7 +90,7 @@ func (v *Version) occasion(ctx context.Context, what event.Invocation, cause *tr
 	}
 	v.box.opt.Metrics.origins[g.origin].Inc()
 	more, err := g.attend(ctx, deadline, call)
-	now := time.Now()
+	now := start.Add(time.Since(start)) // half of time.Now
 	g.headed(now, err)
 	v.served(now.Sub(start), cause, err)
 	g.trace.Fail(err)
@@ -101,7 +101,7 @@ func (v *Version) occasion(ctx context.Context, what event.Invocation, cause *tr
 		return true, err
 	}
 	g.tellEnd("the invocation", err)
-	g.finish()
+	g.finish(now)
 	return true, err
 }
 

@@ -23,21 +23,21 @@ var (
 // and may take limit; its tally is open.
 func (v *Version) acquire(ctx context.Context, start time.Time, limit time.Duration) (*guest, error) {
 	var queued time.Duration
-	if err := v.admit(); err != nil {
-		return nil, err
-	}
 	p := v.pace()
-	if !v.box.turns.try(p) {
+	waits := !v.box.turns.try(p)
+	if waits {
+		if err := v.admit(); err != nil {
+			return nil, err
+		}
 		if err := v.box.turns.wait(&v.queues, p, until{gone: ctx, kill: v.kill, deadline: start.Add(limit)}); err != nil {
 			v.depart()
 			return nil, err
 		}
 		queued = time.Since(start)
 	}
-	g, err := v.pick()
+	g, err := v.pick(!waits)
 	if err != nil {
 		v.box.turns.give(p)
-		v.depart()
 		return nil, err
 	}
 	g.pace = p
@@ -49,7 +49,11 @@ func (v *Version) acquire(ctx context.Context, start time.Time, limit time.Durat
 func (v *Version) admit() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.retired {
+	return v.admitLocked()
+}
+
+func (v *Version) admitLocked() error {
+	if v.retired.Load() {
 		return errRetired
 	}
 	v.active++
@@ -60,14 +64,20 @@ func (v *Version) depart() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.active--
-	if v.retired && v.active == 0 {
+	if v.retired.Load() && v.active == 0 {
 		close(v.empty)
 	}
 }
 
-// pick takes the sandbox of an invocation that was admitted.
-func (v *Version) pick() (*guest, error) {
+// pick takes the sandbox of an invocation that was admitted, or is here (admit). After an error it is admitted no more.
+func (v *Version) pick(admit bool) (*guest, error) {
 	v.mu.Lock()
+	if admit {
+		if err := v.admitLocked(); err != nil {
+			v.mu.Unlock()
+			return nil, err
+		}
+	}
 	if n := len(v.ready); n > 0 {
 		g := v.ready[n-1]
 		v.ready[n-1] = nil
@@ -80,6 +90,7 @@ func (v *Version) pick() (*guest, error) {
 	v.mu.Unlock()
 	g, err := v.obtain()
 	if err != nil {
+		v.depart()
 		return nil, err
 	}
 	g.version, g.served, g.born = v, 0, time.Now()
@@ -107,12 +118,11 @@ func (v *Version) obtain() (*guest, error) {
 
 // release gives a guest back after its invocation ended. The guest is byte for byte its image again before anybody else
 // can have it; one that cannot be restored is closed.
-func (v *Version) release(g *guest) {
-	whole := g.restore()
+func (v *Version) release(g *guest, now time.Time) {
+	whole := g.restore(now)
 	v.mu.Lock()
 	v.delistLocked(g)
-	retired := v.retired
-	if whole && !retired {
+	if whole && !v.retired.Load() {
 		v.ready = append(v.ready, g)
 		v.active--
 		v.mu.Unlock()

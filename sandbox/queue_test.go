@@ -107,3 +107,30 @@ func TestQueueEnds(t *testing.T) {
 		})
 	}
 }
+
+// An invocation that is refused although a slot was free gives it back, and is no longer counted.
+func TestRefusedHoldsNothing(t *testing.T) {
+	s := newBox(t, Options{MaxInstances: 1})
+	retired := openWorker(t, s, fetcher(`return new Response('')`))
+	if err := retired.Retire(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	crowded := openWorker(t, s, fetcher(`return new Response('')`))
+	s.mu.Lock()
+	s.live++ // the only sandbox is somebody else's
+	s.mu.Unlock()
+	for _, c := range []struct {
+		v    *Version
+		want error
+	}{{retired, event.ErrNotServing}, {crowded, event.ErrOverloaded}} {
+		if err := serveErr(c.v); !errors.Is(err, c.want) {
+			t.Errorf("got %v, want %v", err, c.want)
+		}
+		if _, atWork := c.v.Pool(); atWork != 0 || s.turns.taken() != 0 {
+			t.Errorf("after %v: %d at work, %d slots are taken", c.want, atWork, s.turns.taken())
+		}
+	}
+	s.mu.Lock()
+	s.live--
+	s.mu.Unlock()
+}

@@ -28,7 +28,7 @@ var (
 // ctx stands for the client: when it is done, request.signal is aborted and the response stream is cancelled, also
 // after Serve returned with a stream. The error is one of the names of package event, or Canceled when the client left.
 func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Response) (err error) {
-	start, limit := time.Now(), v.box.opt.MaxWall
+	start, limit := takenAt(req), v.box.opt.MaxWall
 	if !v.serves {
 		v.served(0, req.Trace, errNoFetch)
 		return errNoFetch
@@ -75,11 +75,19 @@ func (v *Version) Serve(ctx context.Context, req *event.Request, res *event.Resp
 	}
 	g.tellEnd("the invocation", err)
 	if g.busy() { // the answer does not wait for what cannot be called off; owned as the tail is
-		go g.finish()
+		go g.finish(time.Time{})
 		return err
 	}
-	g.finish()
+	g.finish(now)
 	return err
+}
+
+// takenAt is the time, read with half of what time.Now costs where the request says when it came.
+func takenAt(req *event.Request) time.Time {
+	if req.Arrived.IsZero() {
+		return time.Now()
+	}
+	return req.Arrived.Add(time.Since(req.Arrived))
 }
 
 // tellEnd writes to the worker's log what ended a piece of work, unless that was done where it happened.
@@ -183,7 +191,7 @@ func (g *guest) await() (engine.Value, error) {
 
 // tail sees an invocation to its end after Serve has returned.
 func (g *guest) tail(cause error) {
-	defer g.finish()
+	defer g.finish(time.Time{})
 	var more bool
 	var err error
 	defer g.recoverTo(&more, &err)
@@ -218,14 +226,22 @@ func (g *guest) abandon() error {
 	return nil
 }
 
-// finish gives the guest back. Whatever the invocation still had open ends here.
-func (g *guest) finish() {
+// finish gives the guest back. Whatever the invocation still had open ends here. now is the time if the caller has read it and the
+// guest has not run since, else zero.
+func (g *guest) finish(now time.Time) {
 	if g.stream != nil {
 		g.stream.end(errCut)
 	}
 	if len(g.lost)+len(g.found) > 0 && g.in.Err() == nil && g.enter() == nil {
+		now = time.Time{}
 		for g.reportLost() && g.jobs() == nil { // the guest's CPU limit bounds it
 		}
+	}
+	if g.calls.cancel != nil || g.work != nil { // they may be waited for
+		now = time.Time{}
+	}
+	if !now.IsZero() {
+		g.in.PauseAt(now)
 	}
 	if g.busy() {
 		g.leave()
@@ -255,7 +271,10 @@ func (g *guest) finish() {
 		longSlice()
 		defer shortSlice()
 	}
-	g.version.release(g)
+	if now.IsZero() {
+		now = time.Now()
+	}
+	g.version.release(g, now)
 	if holds { // only now: whoever gets the slot finds the sandbox that is warm
 		box.turns.give(pace)
 	}

@@ -36,12 +36,13 @@ type Version struct {
 	kill  chan struct{} // closed when invocations must end now
 	empty chan struct{} // closed when the version is retired and its last invocation has ended
 
-	mu      sync.Mutex // guards the fields below; never held while a guest runs
-	ready   []*guest   // the last one used is the warmest
-	first   *guest     // guests at work
-	active  int        // invocations that were admitted and have not ended: those guests, and what waits for a slot
-	retired bool
-	killed  bool
+	mu     sync.Mutex // guards the fields below; never held while a guest runs
+	ready  []*guest   // the last one used is the warmest
+	first  *guest     // guests at work
+	active int        // invocations that were admitted and have not ended: those guests, and what waits for a slot
+	killed bool
+
+	retired atomic.Bool // takes no invocation any more; changed under mu, read anywhere
 }
 
 // Open builds the version's image, or loads the stored one, and returns the version ready to serve. The spec must not be
@@ -104,11 +105,11 @@ func (v *Version) Retire(ctx context.Context) error {
 // retire refuses new invocations and gives up the ready sandboxes.
 func (v *Version) retire() {
 	v.mu.Lock()
-	if v.retired {
+	if v.retired.Load() {
 		v.mu.Unlock()
 		return
 	}
-	v.retired = true
+	v.retired.Store(true)
 	ready := v.ready
 	v.ready = nil
 	if v.active == 0 {

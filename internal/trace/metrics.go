@@ -43,9 +43,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // Observe counts a duration in a histogram and gives the span's trace as an example of it, which OpenMetrics shows
 // beside the bucket. Of a span that is not recorded it only counts: nobody could look the trace up.
 func Observe(h prometheus.Observer, took time.Duration, s *Span) {
-	if e, ok := h.(prometheus.ExemplarObserver); ok && s.Recorded() {
-		e.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": s.TraceID(), "span_id": s.SpanID()})
-		return
+	if s.Recorded() {
+		if e, ok := h.(prometheus.ExemplarObserver); ok {
+			e.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": s.TraceID(), "span_id": s.SpanID()})
+			return
+		}
 	}
 	h.Observe(took.Seconds())
 }

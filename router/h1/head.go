@@ -168,8 +168,11 @@ func validPort(port []byte) bool {
 
 // SplitPort splits a Host value into name and port; the port keeps its colon, and is empty if there is none.
 func SplitPort(host []byte) (name, port []byte) {
+	if bytes.IndexByte(host, ':') < 0 { // nearly always, and this direction is searched many bytes at a time
+		return host, nil
+	}
 	i := bytes.LastIndexByte(host, ':')
-	if i < 0 || i < bytes.LastIndexByte(host, ']') {
+	if i < bytes.LastIndexByte(host, ']') {
 		return host, nil
 	}
 	return host[:i], host[i:]

@@ -7,13 +7,7 @@ const maxHost = 256
 
 // appendCanonical appends the canonical form of a Host value: no port, lower case, without one trailing dot.
 func appendCanonical(dst, host []byte) (_ []byte, ok bool) {
-	if i := bytes.LastIndexByte(host, ':'); i >= 0 && i > bytes.LastIndexByte(host, ']') {
-		host = host[:i]
-	}
-	if n := len(host); n > 0 && host[n-1] == '.' {
-		host = host[:n-1]
-	}
-	if len(host) == 0 || len(host) > maxHost {
+	if host = bare(host); len(host) == 0 || len(host) > maxHost {
 		return dst, false
 	}
 	for _, c := range host {
@@ -23,6 +17,29 @@ func appendCanonical(dst, host []byte) (_ []byte, ok bool) {
 		dst = append(dst, c)
 	}
 	return dst, true
+}
+
+// bare returns a Host value without port and one trailing dot.
+func bare(host []byte) []byte {
+	// Nearly all have no colon, and this direction is searched many bytes at a time.
+	if bytes.IndexByte(host, ':') >= 0 {
+		if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') {
+			host = host[:i]
+		}
+	}
+	if n := len(host); n > 0 && host[n-1] == '.' {
+		host = host[:n-1]
+	}
+	return host
+}
+
+func hasCapital(host []byte) bool {
+	for _, c := range host {
+		if c >= 'A' && c <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 // AppendCanonical appends the name under which a Host value is looked up: no port, lower case, without one trailing dot. ok is false for a

@@ -151,10 +151,13 @@ func (w *Worker) check() error {
 // Match returns the worker of a Host value: port and letter case are ignored, one trailing dot is dropped (node-surface
 // §7). It returns nil if no live endpoint or domain has the name, and does not allocate.
 func (t *Table) Match(host []byte) *Worker {
-	var buf [maxHost]byte
-	name, ok := appendCanonical(buf[:0], host)
-	if !ok {
+	name := bare(host)
+	if len(name) == 0 || len(name) > maxHost {
 		return nil
+	}
+	if hasCapital(name) { // hardly ever: most clients send names in lower case
+		var buf [maxHost]byte
+		name, _ = appendCanonical(buf[:0], host)
 	}
 	return t.hosts[maphash.Bytes(t.seed, name)%shards][string(name)]
 }

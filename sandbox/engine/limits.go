@@ -37,21 +37,32 @@ func (in *Instance) Arm(cpu time.Duration) {
 
 // Resume starts the CPU clock: the caller is about to run the guest. Bracket several calls with one Resume and one
 // Pause. A guest that runs on a stopped clock is still bounded, but time up to its first poll (about 0.1 ms) is not
-// counted.
-func (in *Instance) Resume() {
+// counted. It returns the time that it read, which is good for comparing with other times and not for the hour.
+func (in *Instance) Resume() time.Time {
+	now := clock()
 	if !in.limits.running {
 		in.limits.running = true
-		in.limits.started = clock()
-		in.limits.last = in.limits.started
+		in.limits.started, in.limits.last = now, now
 	}
+	return epoch.Add(now)
 }
 
 // Pause stops the CPU clock: the guest waits for something. A host function that waits calls it before, and Resume after.
 func (in *Instance) Pause() {
-	if !in.limits.running {
-		return
+	if in.limits.running {
+		in.pause(clock())
 	}
-	ran := clock() - in.limits.started
+}
+
+// PauseAt is Pause for a caller who has read the clock since the guest last ran: what passed after now is not the guest's.
+func (in *Instance) PauseAt(now time.Time) {
+	if in.limits.running {
+		in.pause(now.Sub(epoch))
+	}
+}
+
+func (in *Instance) pause(now time.Duration) {
+	ran := now - in.limits.started
 	in.limits.used += ran
 	in.limits.budget -= ran
 	in.limits.running, in.limits.lazy = false, false

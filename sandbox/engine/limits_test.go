@@ -95,6 +95,24 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// What a caller did between his own reading of the clock and the pause is not the guest's.
+func TestPauseAt(t *testing.T) {
+	in := fresh(t)
+	in.Arm(time.Second)
+	at := in.Resume().Add(3 * time.Millisecond)
+	if d := time.Until(at); d <= 0 || d > 3*time.Millisecond {
+		t.Errorf("Resume is %v from now", d-3*time.Millisecond)
+	}
+	in.PauseAt(at)
+	in.PauseAt(at.Add(time.Hour)) // it is paused
+	if got := in.CPU(); got != 3*time.Millisecond {
+		t.Errorf("%v, want 3ms", got)
+	}
+	if left := in.limits.budget; left != time.Second-3*time.Millisecond {
+		t.Errorf("%v are left", left)
+	}
+}
+
 const heapLimit = 24 << 20
 
 // module-worker §6: nothing that a guest does stops the node. Each case ends within its budget and 100
