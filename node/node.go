@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,6 +158,7 @@ func (n *Node) openSandbox() (err error) {
 		MaxMemoryBytes: n.opt.MaxMemory,
 		Isolation:      isolation,
 		MaxRunning:     n.opt.Cores,
+		MaxBrief:       max(0, runtime.GOMAXPROCS(0)-n.opt.Cores-1), // a thread is left to what is no guest
 		Fetch:          n.outbound,
 		Console:        consoleTo(n.log, n.tails.Console),
 		Watch:          n.tails.Watch,

@@ -175,23 +175,16 @@ func (g *guest) queue(as pace) error {
 	return g.box.turns.wait(&g.version.queues, as, until{kill: g.version.kill, deadline: g.deadline})
 }
 
-// quickCPU is how much CPU time makes an invocation one that works long.
-const quickCPU = 10 * time.Millisecond
-
 // nextPace is the pace at which the guest takes its next slot.
-func (g *guest) nextPace() pace {
-	if g.in.CPU() >= quickCPU {
-		return slow
-	}
-	return g.version.pace()
-}
+func (g *guest) nextPace() pace { return max(paceOf(g.in.CPU()), g.version.pace()) }
 
-// pace is how the version's invocations are as a rule.
+// pace is how the version's invocations are as a rule. Of one that had none nothing is known.
 func (v *Version) pace() pace {
-	if v.usual.Load() >= int64(quickCPU) {
-		return slow
+	usual := v.usual.Load()
+	if usual == 0 {
+		return quick
 	}
-	return quick
+	return paceOf(time.Duration(usual))
 }
 
 // learn counts an invocation that used so much CPU time into what is usual: a mean in which the last ones weigh most.

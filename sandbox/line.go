@@ -8,7 +8,7 @@ import (
 	"edged/sandbox/event"
 )
 
-// queues are where the guests of one version wait, by pace; the lock of turns guards them. The zero value is empty.
+// queues are where the guests of one version wait, by row; the lock of turns guards them. The zero value is empty.
 type queues [2]queue
 
 type queue struct {
@@ -73,16 +73,16 @@ func (t *turns) line(who *queues, as pace, end until) *place {
 		p.ready <- nil
 		return p
 	}
-	if as == quick {
+	if as != slow {
 		t.guard = guardTurns * t.size
 	}
-	q := &who[as]
+	q := &who[as.row()]
 	p.queue, p.prev = q, q.last
 	if q.last != nil {
 		q.last.next = p
 	} else {
 		q.first = p
-		q.at = t.queues[as].PushBack(q)
+		q.at = t.queues[as.row()].PushBack(q)
 	}
 	q.last = p
 	if t.waiting.Add(1) == 1 {
@@ -106,7 +106,7 @@ func (t *turns) removeLocked(p *place) {
 	}
 	p.queue, p.next, p.prev = nil, nil, nil
 	if q.first == nil {
-		t.queues[p.pace].Remove(q.at)
+		t.queues[p.pace.row()].Remove(q.at)
 		q.at = nil
 	}
 	t.waiting.Add(-1)
@@ -128,8 +128,8 @@ func (t *turns) sweep() {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for as := range t.queues {
-		for at := t.queues[as].Front(); at != nil; {
+	for row := range t.queues {
+		for at := t.queues[row].Front(); at != nil; {
 			q := at.Value.(*queue)
 			at = at.Next() // the queue may go
 			for p := q.first; p != nil; {

@@ -49,6 +49,7 @@ type Options struct {
 	MaxIdle      time.Duration // how long a sandbox without work stays; 0 means 60 s
 	MaxResident  time.Duration // how long a sandbox without work keeps its memory (isolation request); 0 means 5 s
 	MaxRunning   int           // guests that run at once; 0 means as many as Go code has threads
+	MaxBrief     int           // guests that may run beside those, of workers that use less than half a millisecond as a rule
 
 	MaxImageStoreBytes int64 // images kept on disk; the ones not used for longest go first; 0 means 4 GiB
 
@@ -114,6 +115,7 @@ func (o *Options) fill() error {
 	positive("MaxIdle", int64(o.MaxIdle))
 	positive("MaxResident", int64(o.MaxResident))
 	positive("MaxRunning", int64(o.MaxRunning))
+	positive("MaxBrief", int64(o.MaxBrief))
 	positive("MaxImageStoreBytes", o.MaxImageStoreBytes)
 	positive("MaxHeaders", int64(o.MaxHeaders))
 	positive("MaxHeaderBytes", int64(o.MaxHeaderBytes))

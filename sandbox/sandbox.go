@@ -50,7 +50,7 @@ func New(opt Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		opt:      opt,
-		turns:    newTurns(opt.MaxRunning),
+		turns:    newTurns(opt.MaxRunning, opt.MaxBrief),
 		builds:   make(chan struct{}, 2),
 		workers:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 		versions: make(map[*Version]struct{}),

@@ -92,7 +92,7 @@ func deserter(t *testing.T, s *turns, who *queues) (leave func()) {
 // A wait ends with its slot, its client, its deadline or its version, within some milliseconds, and costs no memory.
 func TestWaitsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, who := newTurns(1), new(queues)
+		s, who := newTurns(1, 0), new(queues)
 		s.try(quick)
 		ctx, leave := context.WithCancel(t.Context())
 		killed := make(chan struct{})
@@ -124,7 +124,7 @@ func TestWaitsEnd(t *testing.T) {
 
 // Whoever worked long waits for those who have not, but not for ever.
 func TestTurnsPreferTheQuick(t *testing.T) {
-	s, who := newTurns(1), new(queues)
+	s, who := newTurns(1, 0), new(queues)
 	if !s.try(quick) || s.try(quick) {
 		t.Fatal("there is one slot")
 	}
@@ -158,7 +158,7 @@ func TestTurnsPreferTheQuick(t *testing.T) {
 
 // While quick ones come, a slot stays free for the next of them; those that work long have every slot again soon after.
 func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
-	s, who := newTurns(2), new(queues)
+	s, who := newTurns(2, 0), new(queues)
 	for range 2 {
 		if !s.try(slow) {
 			t.Fatal("nobody quick has come: those that work long have both slots")
@@ -190,6 +190,55 @@ func TestTurnsLeaveASlotToTheQuick(t *testing.T) {
 	}
 }
 
+// Slots beside the others are for the brief alone: others neither get one nor lose theirs to them, in line or out of it.
+func TestTurnsOfTheBrief(t *testing.T) {
+	s, who, other := newTurns(2, 1), new(queues), new(queues)
+	if !s.try(slow) || !s.try(quick) || s.try(quick) || s.try(slow) {
+		t.Fatal("there are two slots for all")
+	}
+	if !s.try(brief) || s.try(brief) {
+		t.Fatal("there is one more for the brief")
+	}
+	first, second := s.line(who, quick, until{}), s.line(other, brief, until{})
+	s.give(brief)
+	if len(first.ready) != 0 || len(second.ready) != 0 {
+		t.Fatal("a slot of the brief went to another, or past the next in line")
+	}
+	s.give(quick)
+	if len(first.ready) != 1 || len(second.ready) != 1 {
+		t.Fatalf("of one slot for all and one for the brief %d and %d went where they should", len(first.ready), len(second.ready))
+	}
+	s.give(slow)
+	s.give(quick)
+	if !s.try(brief) || !s.try(brief) || s.try(quick) || s.try(brief) {
+		t.Error("the brief have other slots too, and leave nobody's place")
+	}
+	for range 3 {
+		s.give(brief)
+	}
+	if s.taken() != 0 || s.waiting.Load() != 0 || s.slow != 0 {
+		t.Errorf("%d slots are taken, %d of them by slow ones, %d wait", s.taken(), s.slow, s.waiting.Load())
+	}
+}
+
+// How brief a version's invocations are is learnt from them; of one that nobody called nothing is taken for granted.
+func TestPaceIsLearnt(t *testing.T) {
+	v := new(Version)
+	for _, c := range []struct {
+		cpu   time.Duration
+		times int
+		want  pace
+	}{{0, 0, quick}, {20 * time.Microsecond, 1, brief}, {2 * time.Millisecond, 20, quick}, {50 * time.Millisecond, 20, slow}, {10 * time.Microsecond, 100, brief},
+		{5 * time.Millisecond, 1, quick}, {10 * time.Microsecond, 10, brief}} {
+		for range c.times {
+			v.learn(c.cpu)
+		}
+		if v.pace() != c.want {
+			t.Errorf("after %d of %v it is taken for %d, usual %v", c.times, c.cpu, v.pace(), time.Duration(v.usual.Load()))
+		}
+	}
+}
+
 // A version whose invocations work long as a rule waits behind the others' from the start of the next one, until it changes its ways.
 func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	told := make(chan string, 256)
@@ -202,7 +251,7 @@ func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	good := openWorker(t, s, fetcher(`console.log("good"); return new Response('ok')`))
 	text(t, long)
 	text(t, good)
-	if long.pace() != slow || good.pace() != quick {
+	if long.pace() != slow || good.pace() == slow {
 		t.Fatalf("usual are %d and %d ns", long.usual.Load(), good.usual.Load())
 	}
 	<-told
@@ -232,14 +281,14 @@ func TestTurnsKnowWhoWorksLong(t *testing.T) {
 	for range 100 {
 		serve(t, long, short)
 	}
-	if long.pace() != quick {
+	if long.pace() == slow {
 		t.Errorf("a version that has changed its ways still takes %d ns as a rule", long.usual.Load())
 	}
 }
 
 // Versions take turns: one with a hundred guests that wait does not keep another's from the next slot but one.
 func TestTurnsAreFairBetweenVersions(t *testing.T) {
-	s, crowd, other := newTurns(1), new(queues), new(queues)
+	s, crowd, other := newTurns(1, 0), new(queues), new(queues)
 	s.try(quick)
 	var many []*place
 	for range 100 {

@@ -11,23 +11,50 @@ import (
 type pace uint8
 
 const (
-	quick pace = iota // little work behind it, and seldom much before it
+	brief pace = iota // as a rule over before others have waited for long
+	quick             // little work behind it, and seldom much before it
 	slow              // works long
+)
+
+// row is the queue in which it waits.
+func (p pace) row() int {
+	if p == slow {
+		return 1
+	}
+	return 0
+}
+
+// paceOf is that of one that uses so much CPU time.
+func paceOf(cpu time.Duration) pace {
+	switch {
+	case cpu < briefCPU:
+		return brief
+	case cpu < quickCPU:
+		return quick
+	}
+	return slow
+}
+
+const (
+	briefCPU = 500 * time.Microsecond
+	quickCPU = 10 * time.Millisecond
 )
 
 // turns hands out the slots that guests run in. Versions that wait take turns, and the guests of one get theirs in the order in
 // which they came: one version's rush delays its own. The quick go before the slow, except that every few slots one goes to a slow one: those
 // that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
-// leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all.
+// leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all. There are more
+// slots, for the brief alone: to wait for another brief one costs more than to run beside it.
 type turns struct {
-	size    int
+	size    int          // slots for all
+	more    int          // slots for the brief
 	waiting atomic.Int32 // how many wait
 	places  sync.Pool    // of *place that nobody waits in: under load nearly every invocation waits
 
 	mu     sync.Mutex // guards the fields below
 	free   int
 	slow   int          // slots that slow ones hold
-	queues [2]list.List // by pace: *queue that are not empty, the next first
+	queues [2]list.List // by row: *queue that are not empty, the next first
 	row    int          // how many slots in a row went to quick ones while slow ones waited
 	guard  int          // ends of slow ones' turns until they may have every slot
 
@@ -39,7 +66,7 @@ const (
 	guardTurns  = 8 // per slot: with turns of 2 ms, some 16 ms
 )
 
-func newTurns(size int) *turns { return &turns{size: size, free: size} }
+func newTurns(size, more int) *turns { return &turns{size: size, more: more, free: size + more} }
 
 // try takes a slot if one is free.
 func (t *turns) try(p pace) bool {
@@ -57,7 +84,10 @@ func (t *turns) mayLocked(p pace) bool {
 	if p == slow && t.guard > 0 && t.size > 1 && t.slow >= t.size-1 {
 		return false
 	}
-	return t.free > 0
+	if p == brief {
+		return t.free > 0
+	}
+	return t.free > t.more
 }
 
 func (t *turns) takeLocked(p pace) {
@@ -88,30 +118,39 @@ func (t *turns) giveLocked(p pace) {
 
 // passLocked hands a slot to the next in line and reports whether it did.
 func (t *turns) passLocked() bool {
-	short := t.queues[quick].Len() > 0 && t.mayLocked(quick)
-	long := t.queues[slow].Len() > 0 && t.mayLocked(slow)
-	if !short && !long {
+	short, long := t.nextLocked(0), t.nextLocked(1)
+	if short == nil && long == nil {
 		return false
 	}
-	as := quick
+	p := short
 	switch {
-	case !short, long && t.row == quickInARow:
-		as, t.row = slow, 0
-	case long:
+	case short == nil, long != nil && t.row == quickInARow:
+		p, t.row = long, 0
+	case long != nil:
 		t.row++
 	}
-	q := t.queues[as].Front().Value.(*queue)
-	t.queues[as].MoveToBack(q.at)
-	p := q.first
+	t.queues[p.pace.row()].MoveToBack(p.queue.at)
 	t.removeLocked(p)
-	t.takeLocked(as)
+	t.takeLocked(p.pace)
 	p.ready <- nil
 	return true
 }
 
-// taken returns how many slots are taken.
+// nextLocked returns the next in a row if there is a slot for it.
+func (t *turns) nextLocked(row int) *place {
+	first := t.queues[row].Front()
+	if first == nil {
+		return nil
+	}
+	if p := first.Value.(*queue).first; t.mayLocked(p.pace) {
+		return p
+	}
+	return nil
+}
+
+// taken returns how many slots are taken, those for the brief included.
 func (t *turns) taken() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.size - t.free
+	return t.size + t.more - t.free
 }
