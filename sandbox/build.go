@@ -39,7 +39,7 @@ const (
 	entryImported
 	numFunctions
 	entryResponse = iota - 1 // no function, but the sample of a Response
-	entryForms               // samples of what a fetch begins with
+	entrySamples             // it and others, to be kept
 	numEntries
 )
 

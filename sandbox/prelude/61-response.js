@@ -160,7 +160,5 @@ function responseDeclaredLength(state) {
   return value !== null && responseLength.test(value) ? +value : -1;
 }
 
-const responseSample = new Response('');
-
 bodyMixInto(Response);
 webInterface(Response);

@@ -56,10 +56,6 @@ function dispatchWarm(request) {
   dispatchFinish(new Response('warm', { headers: { 'x-warm': '1' } }));
 }
 
-// What keeps the forms of the three objects below alive, held by the host: the engine changes the form of an object that has it for itself in
-// place, and the host compares forms.
-const dispatchForms = [new RequestMade(null), new ContextMade(null), {}];
-
 // Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything, the request's state, the
 // invocation and, if a body may come, what the host makes the source of it. The host fills in the state before it calls the handler, and keeps
 // all of it for the next invocation as long as nobody else has touched or kept any of it. headers: name LF value LF for every field.
@@ -104,7 +100,7 @@ const dispatchFilled = [0, '', 0, null, -1, 0];
 // declared length, tasks registered with waitUntil and not settled]; kinds as in 55-body. Of a stream the length is the
 // declared content-length or -1, and its chunks are fetched with pumpRead. The array is only good until the next call.
 // Throws a TypeError for everything that cannot be sent: no Response, a network error, a body that was read or is locked.
-// The host does not call it for a Response like responseSample that is whole, as nearly all are, in an invocation without
+// The host does not call it for a Response like the sample that is whole, as nearly all are, in an invocation without
 // waitUntil: it reads the state by itself, and does what the first lines up to `return state` do.
 function dispatchFinish(response) {
   const state = typeof response === 'object' && response !== null ? response[fetchSlot] : undefined;
@@ -220,5 +216,13 @@ function pumpCancel() {
   coreThen(cancelled, undefined, () => {});
 }
 
+// Samples of what each invocation makes: a Response, by which the host knows others like it, and others. They keep alive the forms that such
+// objects have and come through, which the engine would make and forget with every one; and a form that two objects have is not changed in
+// place, on which the host relies when it compares them. They are made together, so that their forms lie side by side.
+const dispatchFunction = Function.prototype;
+const dispatchSamples = [new Response(''), new RequestMade(null), new ContextMade(null), {}, coreCreate(responsePrototype), coreCreate(requestPrototype),
+  coreCreate(contextPrototype), coreCreate(CorePromise.prototype), coreCreate(dispatchFunction),
+  coreDefine(coreCreate(dispatchFunction), 'length', { __proto__: null, value: 1, configurable: true })];
+
 return [dispatchAdopt, dispatchSeal, dispatchPrepare, dispatchEnv, dispatchScheduled, dispatchQueue, dispatchFollow, dispatchFinish, dispatchWaits, dispatchEnd,
-  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, responseSample, dispatchForms];
+  dispatchSettle, dispatchGone, timerFire, pumpRead, pumpTake, pumpCancel, coreDescribe, dispatchRejection, wasmImported, dispatchSamples[0], dispatchSamples];
