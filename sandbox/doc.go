@@ -14,6 +14,7 @@
 //	guest.go       guest: one engine instance and the invocation in it
 //	occasion.go    Scheduled, Queue: invocations without a client
 //	serve.go       Serve: the way of a request; its fast path
+//	ready.go       what an invocation of fetch begins with, laid out ahead
 //	loop.go        the event loop of an invocation that has to wait
 //	env.go         what env is made from
 //	calls.go       host calls beside the guest

@@ -335,7 +335,7 @@ func (g *guest) restore(now time.Time) bool {
 		g.since = now
 		return true
 	}
-	g.ready.whole = false
+	g.ready.forget()
 	if broken || g.in.Reset() != nil {
 		g.account(0)
 		return false

@@ -94,6 +94,7 @@ func (v *Version) pick(admit bool) (*guest, error) {
 		return nil, err
 	}
 	g.version, g.served, g.born = v, 0, time.Now()
+	g.ready.forget() // it was another version's
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.enlistLocked(g)

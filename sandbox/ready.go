@@ -53,6 +53,9 @@ type ready struct {
 	whole bool                   // they are as they were
 }
 
+// forget is for a guest that holds an image again, this one or another: no value of before means anything.
+func (r *ready) forget() { r.list, r.parts, r.rooms, r.whole = 0, nil, [numRooms]engine.Value{}, false }
+
 var blank = bytes.Repeat([]byte{' '}, slices.Max(roomBytes[:]))
 
 // newRoom makes the i-th of the strings that are rewritten.

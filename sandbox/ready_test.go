@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"edged/sandbox/engine"
+	"edged/sandbox/event"
 )
 
 // What an invocation begins with is new to it (module-worker §3), whatever the one before did with its own: nothing that was said, kept,
@@ -129,6 +132,54 @@ func TestBodyAfterNone(t *testing.T) {
 		}
 		if got := serve(t, v, req).body; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A sandbox that goes over to another version takes nothing of what the last one's invocations began with along.
+func TestReadyEndsWithItsVersion(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker, MaxInstances: 1})
+	var versions []*Version
+	for i, name := range []string{"a", "b", "c"} {
+		versions = append(versions, openWorker(t, s, fmt.Sprintf(`globalThis.all = Array.from({ length: %d }, () => ({ a: [] }));
+			let calls = 0;
+			export default { fetch(request, env, context) {
+				const first = calls++ === 0 ? Object.prototype.toString.call(request) + Object.prototype.toString.call(context) + request.url : '';
+				return new Response('%s' + first) } }`, 100*i, name)))
+	}
+	quiet := openWorker(t, s, fetcher("return new Response('quiet')"))
+	for i := range 6 {
+		if got := text(t, quiet); got != "quiet" || !quiet.ready[0].ready.whole {
+			t.Fatalf("got %q, and nothing is kept", got)
+		}
+		v, want := versions[i%3], string("abc"[i%3])+"[object Request][object ExecutionContext]http://worker.test/path?q=1"
+		if got := text(t, v); got != want {
+			t.Errorf("request %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Nor does one that has gone back to its image, whatever the first invocation of its new life is.
+func TestReadyEndsWithAReset(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker, ReuseRequests: 3})
+	v := openVersion(t, s, Spec{Handlers: []string{"fetch", "queue"}, Graph: graphOf(`let kept; export default {
+		fetch(request) { const url = request.url; kept = [kept, request, url]; return new Response(url + request.headers.get('n')) },
+		queue(batch) { kept = { size: batch.messages.length, all: Array.from({ length: 50 }, () => 'x'.repeat(490)) } } }`)})
+	for i := range 60 {
+		if i%4 == 3 {
+			batch := &event.Batch{ID: "b", Queue: "tasks", Messages: make([]event.Message, 1), Settler: &recorder{}}
+			if _, err := v.Queue(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		req := request()
+		req.URL, req.Header = fmt.Appendf(nil, "http://worker.test/%d", i), fmt.Appendf(nil, "n\n%d\n", i)
+		if got, want := serve(t, v, req).body, fmt.Sprintf("%s%d", req.URL, i); got != want {
+			t.Fatalf("request %d: %q, want %q", i, got, want)
+		}
+		if g := v.ready[0]; g.served == 0 && (g.ready.list != 0 || g.ready.rooms != [numRooms]engine.Value{}) {
+			t.Fatalf("after request %d the image is back, and values from before are held", i)
 		}
 	}
 }

@@ -7,8 +7,10 @@
 //	instance.go   Instance: one guest memory, and the guarded way into it
 //	convert.go    values to Go and back
 //	text.go       strings, read and written in place; layout.go checks that this build has them where we think
-//	array.go      elements of arrays, read in place
+//	array.go      elements of arrays, read and replaced in place
 //	object.go     counters of references, objects that are alike, promises, in place
+//	mold.go       whether values are byte for byte what they were; strings that are rewritten
+//	inside.go     the engine's own words, in place
 //	symbol.go     names of members that no script sees
 //	throw.go      exceptions, both ways
 //	call.go       calls, jobs, promises

@@ -16,11 +16,9 @@ type Mold struct {
 
 type moldSpan struct{ at, n uint32 }
 
-// What a mold holds of a string: all but its length and what is in it, which Rewrite changes. A string that has become the name of a
-// property says so in its kind.
-const (
-	strRefs = 4 // from strKind: the kind and the hash
-)
+// kindBytes is what a mold holds of a string besides its counter, from strKind on: not the length and the text, which Rewrite changes, but the
+// kind and the hash, by which a string shows that it has become the name of a property.
+const kindBytes = 4
 
 // Forget makes m fit nothing.
 func (m *Mold) Forget() { m.spans, m.was, m.full = m.spans[:0], m.was[:0], false }
@@ -59,7 +57,7 @@ func (in *Instance) castOne(m *Mold, v Value) bool {
 	switch v.tag() {
 	case tagString:
 		add(p-refCount, refCount)
-		add(p+strKind, strRefs)
+		add(p+strKind, kindBytes)
 		return true
 	case tagObject:
 	default:
@@ -112,7 +110,7 @@ func (in *Instance) Sole(v Value) bool {
 	if !in.engine.molds || in.failure != nil || v.tag() != tagString {
 		return false
 	}
-	b, ok := in.bytesAt(v.pointer()-refCount, refCount+strKind+strRefs)
+	b, ok := in.bytesAt(v.pointer()-refCount, refCount+strKind+kindBytes)
 	return ok && binary.LittleEndian.Uint32(b) == 1 && binary.LittleEndian.Uint32(b[refCount+strKind:]) == 0
 }
 
