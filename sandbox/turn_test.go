@@ -221,6 +221,27 @@ func TestTurnsOfTheBrief(t *testing.T) {
 	}
 }
 
+// However many brief ones come, whoever else waits has the next slot that one of them gives back.
+func TestTheBriefKeepNobodyOut(t *testing.T) {
+	for _, as := range []pace{quick, slow} {
+		s, who := newTurns(2, 1), new(queues)
+		for s.try(brief) {
+		}
+		if s.taken() != 3 {
+			t.Fatalf("the brief have %d slots", s.taken())
+		}
+		waits := s.line(who, as, until{})
+		s.give(brief)
+		if s.try(brief) || len(waits.ready) != 1 {
+			t.Errorf("a brief one went before one of pace %d that waited", as)
+		}
+		s.give(brief)
+		if !s.try(brief) {
+			t.Error("its slot is not given again")
+		}
+	}
+}
+
 // How brief a version's invocations are is learnt from them; of one that nobody called nothing is taken for granted.
 func TestPaceIsLearnt(t *testing.T) {
 	v := new(Version)

@@ -44,7 +44,8 @@ const (
 // which they came: one version's rush delays its own. The quick go before the slow, except that every few slots one goes to a slow one: those
 // that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
 // leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all. There are more
-// slots, for the brief alone: to wait for another brief one costs more than to run beside it.
+// slots, for the brief alone: to wait for another brief one costs more than to run beside it. Those are the first that they fill, so that
+// others who wait get the next of theirs.
 type turns struct {
 	size    int          // slots for all
 	more    int          // slots for the brief
@@ -54,6 +55,7 @@ type turns struct {
 	mu     sync.Mutex // guards the fields below
 	free   int
 	slow   int          // slots that slow ones hold
+	brief  int          // slots that brief ones hold
 	queues [2]list.List // by row: *queue that are not empty, the next first
 	row    int          // how many slots in a row went to quick ones while slow ones waited
 	guard  int          // ends of slow ones' turns until they may have every slot
@@ -87,15 +89,24 @@ func (t *turns) mayLocked(p pace) bool {
 	if p == brief {
 		return t.free > 0
 	}
-	return t.free > t.more
+	return t.free > max(0, t.more-t.brief)
 }
 
 func (t *turns) takeLocked(p pace) {
 	t.free--
-	if p == slow {
-		t.slow++
-	} else {
+	t.holdLocked(p, 1)
+	if p != slow {
 		t.guard = guardTurns * t.size
+	}
+}
+
+// holdLocked counts d more slots that are held at this pace.
+func (t *turns) holdLocked(p pace, d int) {
+	switch p {
+	case brief:
+		t.brief += d
+	case slow:
+		t.slow += d
 	}
 }
 
@@ -108,8 +119,8 @@ func (t *turns) give(p pace) {
 
 func (t *turns) giveLocked(p pace) {
 	t.free++
+	t.holdLocked(p, -1)
 	if p == slow {
-		t.slow--
 		t.guard = max(0, t.guard-1)
 	}
 	for t.passLocked() {
