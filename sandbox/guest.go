@@ -377,12 +377,12 @@ func (g *guest) clearCall() bool {
 			return false
 		}
 	}
+	g.keepReady()
 	if g.in.JobsPending() { // they must not run in the next invocation's time
-		if _, err := g.in.RunJobs(maxJobsAtOnce); err != nil || g.in.JobsPending() {
+		if _, err := g.in.RunJobs(maxJobsAtOnce); err != nil || g.in.JobsPending() || !g.stillReady() {
 			return false
 		}
 	}
-	g.keepReady()
 	g.tally.memory = g.in.HeapBytes()
 	return g.tally.memory < g.box.opt.MaxMemoryBytes/2
 }

@@ -85,7 +85,8 @@ func (t *turns) line(who *queues, as pace, end until) *place {
 		q.at = t.queues[as.row()].PushBack(q)
 	}
 	q.last = p
-	if t.waiting.Add(1) == 1 {
+	t.waiting.Add(1)
+	if !t.sweeps {
 		t.sweepLaterLocked()
 	}
 	return p
@@ -116,6 +117,7 @@ func (t *turns) removeLocked(p *place) {
 const sweepEvery = 5 * time.Millisecond
 
 func (t *turns) sweepLaterLocked() {
+	t.sweeps = true
 	if t.sweeper == nil {
 		t.sweeper = time.AfterFunc(sweepEvery, t.sweep)
 		return
@@ -142,7 +144,7 @@ func (t *turns) sweep() {
 			}
 		}
 	}
-	if t.waiting.Load() > 0 {
+	if t.sweeps = t.waiting.Load() > 0; t.sweeps {
 		t.sweepLaterLocked()
 	}
 }

@@ -174,7 +174,7 @@ func (s *Sandbox) takeSpare() (*guest, error) {
 		s.mu.Unlock()
 		return g, nil
 	}
-	if s.live < s.opt.MaxInstances && (!s.tight || s.live < s.opt.MaxRunning) {
+	if s.live < s.opt.MaxInstances && (!s.tight || s.live < s.opt.MaxRunning+s.opt.MaxBrief) {
 		s.live++
 		s.mu.Unlock()
 		return nil, nil

@@ -30,8 +30,9 @@ const (
 // roomBytes is how long the strings can be; what is longer gets one of its own.
 var roomBytes = [numRooms]int{roomMethod: 16, roomURL: 500, roomHeaders: 1500}
 
-// roomEvery is after how many invocations a guest whose string somebody kept makes a new one: until then each request brings its own.
-const roomEvery = 64
+// lastEvery is how often a guest whose invocations use up what they begin with is given one that can be kept again: that costs more to make
+// than one for a single invocation.
+const lastEvery = 64
 
 // The places in a Request's state, as the prelude numbers them, that a request fills.
 const (
@@ -98,34 +99,36 @@ func (g *guest) prepare(req *event.Request) error {
 // prepareAgain is for a guest whose last invocation has used what there was.
 func (g *guest) prepareAgain(said *texts, body bool) error {
 	in, r := g.in, &g.ready
-	roomy := true
-	use := [numRooms + 1]engine.Value{numRooms: engine.Bool(body)}
+	again := g.served%lastEvery == 0
+	lasts := again
+	use := [numRooms + 2]engine.Value{numRooms: engine.Bool(body)}
 	for i := range numRooms {
 		if !in.Sole(r.rooms[i]) {
 			in.Free(r.rooms[i])
 			r.rooms[i] = 0
-			if g.served%roomEvery == 0 {
+			if again {
 				r.rooms[i] = newRoom(in, i)
 			}
 		}
 		if use[i] = r.rooms[i]; !g.rewrite(use[i], i, said[i]) {
 			use[i] = g.newText(i, said[i])
-			roomy = false
+			lasts = false
 		}
 	}
+	use[numRooms+1] = engine.Bool(lasts)
 	list, err := in.Call(g.version.entries[entryPrepare], engine.Undefined, use[:]...)
-	if err != nil {
-		return g.uncaught(err)
-	}
 	for i := range numRooms {
 		if use[i] != r.rooms[i] {
 			in.Free(use[i])
 		}
 	}
+	if err != nil {
+		return g.uncaught(err)
+	}
 	r.list, r.parts = list, r.own[:]
 	in.Items(list, r.own[:partRooms])
 	copy(r.own[partRooms:], use[:])
-	if roomy {
+	if lasts {
 		g.cast()
 	} else {
 		r.mold.Forget()
@@ -156,6 +159,9 @@ func (g *guest) keepReady() {
 	g.dropReady()
 }
 
+// stillReady reports whether what is kept fits, if anything is.
+func (g *guest) stillReady() bool { return !g.ready.whole || g.in.Fits(&g.ready.mold) }
+
 func (g *guest) dropReady() {
 	r := &g.ready
 	g.in.Free(r.list)
@@ -177,22 +183,23 @@ func (g *guest) dispatch(req *event.Request) (engine.Value, error) {
 	if v := g.version; len(v.env) > 0 || len(v.bound) > 0 {
 		vars, bound := g.env()
 		var err error
-		if made, err = in.Call(entries[entryEnv], engine.Undefined, vars, bound); err != nil {
-			return engine.Undefined, g.uncaught(err)
-		}
+		made, err = in.Call(entries[entryEnv], engine.Undefined, vars, bound)
 		g.drop(vars)
 		g.drop(bound)
+		if err != nil {
+			return engine.Undefined, g.uncaught(err)
+		}
 		env = made
 	}
 	promise, err := in.Call(entries[entryHandler], entries[entryTarget], parts[partRequest], env, parts[partContext])
+	g.drop(made)
 	if err != nil {
 		return engine.Undefined, g.uncaught(err)
 	}
-	g.drop(made)
 	return promise, nil
 }
 
-// rewrite writes what a request says into a room, if there is one and it fits.
+// rewrite writes what a request says into v, which must be that room or 0, and reports whether it did: there is one, and it is long enough.
 func (g *guest) rewrite(v engine.Value, room int, b []byte) bool {
 	return len(b) <= roomBytes[room] && (room != roomURL || engine.IsASCII(b)) && g.in.Rewrite(v, b)
 }

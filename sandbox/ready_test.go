@@ -125,7 +125,13 @@ func TestRequestsOfAllSizes(t *testing.T) {
 func TestBodyAfterNone(t *testing.T) {
 	s := newBox(t, Options{Isolation: IsolateWorker})
 	v := openWorker(t, s, `let kept; export default { async fetch(request, env) { if (!kept) kept = env; return new Response(request.method === 'POST' ? await request.text() : 'none') } }`)
-	for _, body := range []string{"", "", "first", "second", "", "third"} {
+	for range lastEvery + 1 {
+		text(t, v)
+	}
+	if !v.ready[0].ready.whole {
+		t.Fatal("nothing is kept again")
+	}
+	for _, body := range []string{"", "first", "second", "", "third"} {
 		req, want := request(), "none"
 		if body != "" {
 			req, want = post(&slowBody{strings.NewReader(body), make(chan struct{})}, int64(len(body))), body
@@ -180,6 +186,47 @@ func TestReadyEndsWithAReset(t *testing.T) {
 		}
 		if g := v.ready[0]; g.served == 0 && (g.ready.list != 0 || g.ready.rooms != [numRooms]engine.Value{}) {
 			t.Fatalf("after request %d the image is back, and values from before are held", i)
+		}
+	}
+}
+
+// Who waits for what an invocation began with to be collected hears of it in that invocation's time, not in another client's.
+func TestFinalizersRunInTheirInvocation(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker})
+	v := openWorker(t, s, `let n = 0; const ran = [], registry = new FinalizationRegistry((of) => ran.push(of + ':' + n));
+		export default { fetch(request, env, context) {
+			const before = ran.join();
+			n++;
+			registry.register([request, env, context][n % 3], n);
+			return new Response(before) } }`)
+	want := []string{}
+	for n := 1; n < 7; n++ {
+		if got := text(t, v); got != strings.Join(want, ",") {
+			t.Errorf("before request %d there ran %q, want %q", n, got, strings.Join(want, ","))
+		}
+		want = append(want, fmt.Sprintf("%d:%d", n, n))
+	}
+}
+
+// A worker that has got hold of a slot and lays a trap for it on the prototypes catches nothing: what an invocation begins with is made without
+// code of the worker's.
+func TestTrapsCatchNoRequest(t *testing.T) {
+	const source = `let stolen; const caught = [];
+		const slots = new Proxy(new Response('bait'), { get(target, name) { if (typeof name === 'symbol') stolen ??= name; return target[name]; } });
+		try { Response.prototype.text.call(slots).catch(() => {}); } catch {}
+		if (stolen) for (const prototype of [Request.prototype, Object.prototype]) Object.defineProperty(prototype, stolen, { set(state) {
+			caught.push(state[5]); Object.defineProperty(this, stolen, { value: state, writable: true, enumerable: true, configurable: true }); %s } });
+		export default { fetch(request) { return new Response(caught.filter((text) => text.startsWith?.('http')).join() + (stolen ? '' : 'nothing stolen')) } }`
+	for _, isolation := range []Isolation{IsolateRequest, IsolateWorker} {
+		for _, more := range []string{"", "throw 1"} {
+			s := newBox(t, Options{Isolation: isolation})
+			v := openWorker(t, s, fmt.Sprintf(source, more))
+			for i := range 3 {
+				var res event.Response
+				if err := v.Serve(t.Context(), request(), &res); err == nil && collect(&res).body != "" {
+					t.Errorf("%d: request %d was caught: %q", isolation, i, res.Body)
+				}
+			}
 		}
 	}
 }

@@ -227,7 +227,7 @@ func (g *guest) abandon() error {
 }
 
 // finish gives the guest back. Whatever the invocation still had open ends here. now is the time if the caller has read it and the
-// guest has not run since, else zero.
+// guest has not run since; zero if not, or if much may have to be waited for.
 func (g *guest) finish(now time.Time) {
 	if g.stream != nil {
 		g.stream.end(errCut)

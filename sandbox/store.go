@@ -24,7 +24,7 @@ import (
 // The image store is a cache: every file in it can be made again, so a damaged or foreign one is dropped and made anew.
 const (
 	imageSuffix = ".image"
-	imageLayout = "2" // changes with everything that an image depends on and that its key does not cover yet
+	imageLayout = "3" // changes with everything that an image depends on and that its key does not cover yet
 )
 
 // openStore makes the folder. Images are memory that this process will run: nobody else may write there.
@@ -55,7 +55,7 @@ func (s *Sandbox) imagePath(spec *Spec, graph *modgraph.Graph) string {
 	handlers := slices.Sorted(slices.Values(spec.Handlers))
 	h := sha256.New()
 	for _, part := range []string{imageLayout, s.engine.Digest(), prelude.Digest(), spec.Tenant, spec.UID, source, graph.Entrypoint(),
-		strings.Join(handlers, ","), fmt.Sprint(s.opt.MaxMemoryBytes), fmt.Sprint(s.opt.Isolation)} {
+		strings.Join(handlers, ","), fmt.Sprint(s.opt.MaxMemoryBytes), fmt.Sprint(s.opt.Isolation), fmt.Sprint(roomBytes)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return filepath.Join(s.opt.ImageDir, hex.EncodeToString(h.Sum(nil))+imageSuffix)

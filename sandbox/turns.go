@@ -57,10 +57,11 @@ type turns struct {
 	slow   int          // slots that slow ones hold
 	brief  int          // slots that brief ones hold
 	queues [2]list.List // by row: *queue that are not empty, the next first
-	row    int          // how many slots in a row went to quick ones while slow ones waited
+	inARow int          // how many slots in a row went to quick ones while slow ones waited
 	guard  int          // ends of slow ones' turns until they may have every slot
 
-	sweeper *time.Timer // runs while somebody waits; nil before
+	sweeper *time.Timer // nil until somebody first waits
+	sweeps  bool        // it is set: at most once in each sweepEvery, however often somebody begins to wait
 }
 
 const (
@@ -135,10 +136,10 @@ func (t *turns) passLocked() bool {
 	}
 	p := short
 	switch {
-	case short == nil, long != nil && t.row == quickInARow:
-		p, t.row = long, 0
+	case short == nil, long != nil && t.inARow == quickInARow:
+		p, t.inARow = long, 0
 	case long != nil:
-		t.row++
+		t.inARow++
 	}
 	t.queues[p.pace.row()].MoveToBack(p.queue.at)
 	t.removeLocked(p)

@@ -23,9 +23,10 @@ const kindBytes = 4
 // Forget makes m fit nothing.
 func (m *Mold) Forget() { m.spans, m.was, m.full = m.spans[:0], m.was[:0], false }
 
-// Cast makes m the mold of what values are now: strings, arrays, and objects with one property at most that share their form with another
-// object that lives as long, for the engine changes a form that only one has in place. It reports false, and m fits nothing, if one of them is
-// anything else, or laid out in a way we do not know. No code runs.
+// Cast makes m the mold of what values are now: strings, arrays without properties of their own, and objects with one property at most,
+// which is the caller's to know, that share their form with another object that lives as long, for the engine changes a form that only one
+// has in place. It reports false, and m fits nothing, if one of them is of another kind, has a form for itself, or is laid out in a way
+// we do not know. No code runs.
 func (in *Instance) Cast(m *Mold, values ...Value) bool {
 	m.Forget()
 	if !in.engine.molds {
@@ -83,6 +84,7 @@ func (in *Instance) castOne(m *Mold, v Value) bool {
 			return false
 		}
 		add(p+arrFlags, arrBytes-arrFlags)
+		add(le.Uint32(head[objProps:]), 8) // the length
 		add(le.Uint32(head[arrValues:]), le.Uint32(head[arrCount:])*8)
 		return true
 	}
@@ -114,8 +116,8 @@ func (in *Instance) Sole(v Value) bool {
 	return ok && binary.LittleEndian.Uint32(b) == 1 && binary.LittleEndian.Uint32(b[refCount+strKind:]) == 0
 }
 
-// Rewrite gives a string that only the caller and what the caller gave it to can have another content: one character for each byte, at most
-// as many as it was made with. It reports whether it did. No code runs.
+// Rewrite gives a string another content: one character for each byte. The caller knows that nobody has it but those who are to see the new
+// one, and that it was made with as many characters at least: nothing here can tell. It reports whether it did. No code runs.
 func (in *Instance) Rewrite(v Value, b []byte) bool {
 	if !in.engine.layout.flat || in.failure != nil || v.tag() != tagString {
 		return false
@@ -146,7 +148,7 @@ func (e *Engine) learnMolds(in *Instance) error {
 				(v) => { const f = new FinalizationRegistry(() => 1); f.register(v, 1); keep(f) }, (v) => { v.x = v }],
 			() => ({}), [(v) => { v.x = 1 }, keep, (v) => keep(new WeakRef(v)), (v) => Object.seal(v), (v) => { v.__proto__ = null }],
 			() => [1, 'two', null], [
-				(v) => { v[0] = 2 }, (v) => { v[2] = v }, (v) => v.push(1), (v) => { v.pop() }, (v) => v.reverse(), (v) => { v.x = 1 }, (v) => { v.length = 1 },
+				(v) => { v[0] = 2 }, (v) => { v[2] = v }, (v) => v.push(1), (v) => { v.pop() }, (v) => v.reverse(), (v) => { v.x = 1 }, (v) => { v.length = 1 }, (v) => { v.length = 9 },
 				keep, Object.freeze, (v) => keep(new WeakRef(v)), (v) => { delete v[1] }, (v) => { v[7] = 1 }],
 			() => 'a text for the mold'.repeat(500), [
 				keep, (v) => { ({ [v]: 1 }) }, (v) => keep({ [v]: 1 }), (v) => keep(v.slice(5, 6000)), (v) => keep(v + 'more'), (v) => keep(new Map([[v, 1]])),

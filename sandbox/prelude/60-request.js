@@ -181,10 +181,6 @@ class Request {
 
 const requestPrototype = Request.prototype;
 
-// Makes an incoming request, all of the same form, of its state.
-function RequestMade(state) { this[fetchSlot] = state; }
-RequestMade.prototype = requestPrototype;
-
 function requestIs(state) { return state !== undefined && typeof state[requestMethod] === 'string'; }
 
 function requestState(request) {

@@ -27,6 +27,3 @@ class ExecutionContext {
 coreDefine(ExecutionContext.prototype, Symbol.toStringTag, { __proto__: null, value: 'ExecutionContext', configurable: true });
 
 const contextPrototype = ExecutionContext.prototype;
-
-function ContextMade(mine) { this[dispatchSlot] = mine; }
-ContextMade.prototype = contextPrototype;

@@ -44,11 +44,11 @@ function dispatchSeal(method, url, headers) {
   timerLast = 0;
   responseTextPacked = headersPack(['content-type', bodyTextType]);
   try {
-    for (let i = 0; i < 3; i++) dispatchWarm(dispatchPrepare('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', true)[0]);
+    for (let i = 0; i < 3; i++) dispatchWarm(dispatchPrepare('GET', 'http://localhost/', 'host\nlocalhost\naccept\n*/*\n', true, true)[0]);
   } catch {
     // User code has bent what this needs; invocations will show it better.
   }
-  return [dispatchHandlers.fetch, dispatchTarget, dispatchPrepare(method, url, headers, true)];
+  return [dispatchHandlers.fetch, dispatchTarget, dispatchPrepare(method, url, headers, true, true)];
 }
 
 function dispatchWarm(request) {
@@ -56,13 +56,24 @@ function dispatchWarm(request) {
   dispatchFinish(new Response('warm', { headers: { 'x-warm': '1' } }));
 }
 
+// An object with one slot that lasts: all of a kind have the same form, which they have not if they are written down with their prototype. The
+// slot is defined, not set: no setter of a prototype sees it.
+const dispatchProperty = { __proto__: null, value: null, writable: true, enumerable: true, configurable: true };
+function dispatchObject(prototype, slot, value) {
+  dispatchProperty.value = value;
+  const object = coreDefine(coreCreate(prototype), slot, dispatchProperty);
+  dispatchProperty.value = null;
+  return object;
+}
+
 // Begins an invocation of fetch and returns what it begins with: the request, the context, an env without anything, the request's state, the
 // invocation and, if a body may come, what the host makes the source of it. The host fills in the state before it calls the handler, and keeps
-// all of it for the next invocation as long as nobody else has touched or kept any of it. headers: name LF value LF for every field.
-function dispatchPrepare(method, url, headers, body) {
+// what lasts for the next invocation as long as nobody else has touched or kept any of it. headers: name LF value LF for every field.
+function dispatchPrepare(method, url, headers, body, lasts) {
   const mine = invocation = [0, null, false, null];
   const state = [method, headers, bodyNull, null, null, url, false, null, requestIncomingRest, mine];
-  return [new RequestMade(state), new ContextMade(mine), {}, state, mine, body ? [mine, 0] : null];
+  return lasts ? [dispatchObject(requestPrototype, fetchSlot, state), dispatchObject(contextPrototype, dispatchSlot, mine), {}, state, mine, body ? [mine, 0] : null]
+    : [{ __proto__: requestPrototype, [fetchSlot]: state }, { __proto__: contextPrototype, [dispatchSlot]: mine }, {}, state, mine, body ? [mine, 0] : null];
 }
 
 function dispatchEnv(vars, bound) {
@@ -220,7 +231,7 @@ function pumpCancel() {
 // objects have and come through, which the engine would make and forget with every one; and a form that two objects have is not changed in
 // place, on which the host relies when it compares them. They are made together, so that their forms lie side by side.
 const dispatchFunction = Function.prototype;
-const dispatchSamples = [new Response(''), new RequestMade(null), new ContextMade(null), {}, coreCreate(responsePrototype), coreCreate(requestPrototype),
+const dispatchSamples = [new Response(''), dispatchObject(requestPrototype, fetchSlot, null), dispatchObject(contextPrototype, dispatchSlot, null), {}, coreCreate(responsePrototype), coreCreate(requestPrototype),
   coreCreate(contextPrototype), coreCreate(CorePromise.prototype), coreCreate(dispatchFunction),
   coreDefine(coreCreate(dispatchFunction), 'length', { __proto__: null, value: 1, configurable: true })];
 
