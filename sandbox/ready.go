@@ -34,13 +34,16 @@ var roomBytes = [numRooms]int{roomMethod: 16, roomURL: 500, roomHeaders: 1500}
 // than one for a single invocation.
 const lastEvery = 64
 
-// The places in a Request's state, as the prelude numbers them, that a request fills.
+// The places in a Request's state, as the prelude numbers them: those that a request fills, and those that change when a handler looks.
 const (
 	requestMethod  = 0
 	requestHeaders = 1
 	requestKind    = 2
 	requestSource  = 3
+	requestURL     = 4
 	requestRaw     = 5
+	requestTaken   = 6
+	numRestored    = 7
 )
 
 // ready is what an invocation of fetch begins with. A pristine guest has that of its image; one that keeps its state keeps
@@ -150,13 +153,36 @@ func (g *guest) cast() {
 }
 
 // keepReady keeps what the next invocation begins with, if the last one was over with its response and has neither changed nor kept any of
-// it.
+// it, but for what a handler changes that looks at its request.
 func (g *guest) keepReady() {
-	if r := &g.ready; r.list != 0 && g.plain && g.in.Fits(&r.mold) {
+	r := &g.ready
+	if r.list != 0 && g.plain && r.mold.Known() && (g.in.Fits(&r.mold) || g.unlook() && g.in.Fits(&r.mold)) {
 		r.whole = true
 		return
 	}
 	g.dropReady()
+}
+
+// unlook takes out of the request's state what is there since somebody has looked at the URL, the headers or the body. It reports false if
+// somebody has kept the request or what it is made of, which stays as it is then.
+func (g *guest) unlook() bool {
+	r := &g.ready
+	if g.in.Refs(r.parts[partRequest]) != 1 || g.in.Refs(r.parts[partState]) != 2 { // the list; that and the request
+		return false
+	}
+	was := [numRestored]engine.Value{requestMethod: r.parts[partRooms+roomMethod], requestHeaders: r.parts[partRooms+roomHeaders], requestKind: engine.Int(bodyNull),
+		requestSource: engine.Null, requestURL: engine.Null, requestRaw: r.parts[partRooms+roomURL], requestTaken: engine.False}
+	var is [numRestored]engine.Value
+	state := r.parts[partState]
+	if !g.in.ItemsInPlace(state, is[:]) {
+		return false
+	}
+	for i, v := range was {
+		if is[i] != v && !g.in.PutItem(state, uint32(i), g.in.Dup(v)) {
+			return false
+		}
+	}
+	return true
 }
 
 // stillReady reports whether what is kept fits, if anything is.

@@ -70,7 +70,10 @@ func TestReadyIsKept(t *testing.T) {
 	s := newBox(t, Options{Isolation: IsolateWorker})
 	for handler, kept := range map[string]bool{
 		"return new Response('x')": true, "return Response.json({ a: typeof request, b: env, c: typeof context })": true, "await null; return new Response(null)": true,
-		"return new Response(request.url)": false, "globalThis.r = request; return new Response('x')": false, "context.waitUntil(1); return new Response('x')": false,
+		"return new Response(request.url)": true, "return new Response(request.headers.get('accept') + request.method + await request.text())": true,
+		"return new Response(new URL(request.url).pathname + [...request.headers].length)": true, "globalThis.u = request.url; return new Response('x')": true,
+		"globalThis.h = request.headers; return new Response('x')": false, "return new Response(request.signal)": false, "return new Response(null, request)": true,
+		"globalThis.r = request; return new Response('x')": false, "context.waitUntil(1); return new Response('x')": false,
 		"return new Response(new ReadableStream({ start(c) { c.close() } }))": false, "setTimeout(() => 1); return new Response('x')": false,
 	} {
 		v := openWorker(t, s, fmt.Sprintf("export default { async fetch(request, env, context) { %s } }", handler))
@@ -117,6 +120,27 @@ func TestRequestsOfAllSizes(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A request that is kept stays what it is, whatever was looked at, and goes on answering what it answered.
+func TestKeptRequestsStay(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker})
+	v := openWorker(t, s, `const all = []; export default { async fetch(request) {
+		const text = await request.text();
+		all.push({ request, headers: request.headers, url: request.url, text, used: request.bodyUsed });
+		for (const one of all) {
+			const r = one.request;
+			if (r.headers !== one.headers || r.url !== one.url || r.headers.get('n') !== one.text || r.bodyUsed !== one.used) return new Response('changed');
+		}
+		return new Response('same') } }`)
+	for i := range 8 {
+		text := fmt.Sprint(i)
+		req := post(&slowBody{strings.NewReader(text), make(chan struct{})}, int64(len(text)))
+		req.URL, req.Header = fmt.Appendf(nil, "http://worker.test/%d", i), fmt.Appendf(nil, "n\n%d\n", i)
+		if got := serve(t, v, req).body; got != "same" {
+			t.Errorf("after request %d one that was kept has %s", i, got)
 		}
 	}
 }

@@ -20,6 +20,9 @@ type moldSpan struct{ at, n uint32 }
 // kind and the hash, by which a string shows that it has become the name of a property.
 const kindBytes = 4
 
+// Known reports whether m is a mold of anything.
+func (m *Mold) Known() bool { return m.full }
+
 // Forget makes m fit nothing.
 func (m *Mold) Forget() { m.spans, m.was, m.full = m.spans[:0], m.was[:0], false }
 

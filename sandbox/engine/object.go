@@ -29,23 +29,40 @@ type objectLayout struct {
 	promises uint16 // the class of promises; 0 if they are not laid out so
 }
 
-// count changes a counter of references by d where it is, and reports whether it could: a value that nobody else holds is
-// freed by the engine.
-func (in *Instance) count(v Value, d int32) bool {
+// Refs returns how many references there are to v, weak ones aside; 0 if v is no reference, or that is not known here.
+func (in *Instance) Refs(v Value) int32 {
+	b, n := in.counter(v)
+	if b == nil || in.failure != nil {
+		return 0
+	}
+	return n
+}
+
+// counter returns where the references to v are counted, and what is there; nil if there is nothing that can be trusted.
+func (in *Instance) counter(v Value) (b []byte, n int32) {
 	if !in.engine.objects.counts {
-		return false
+		return nil, 0
 	}
 	switch v.tag() {
 	case tagObject, tagString, tagRope, tagSymbol, tagBigInt:
 	default:
-		return false
+		return nil, 0
 	}
 	b, ok := in.bytesAt(v.pointer()-refCount, 4)
 	if !ok {
-		return false
+		return nil, 0
 	}
-	n := int32(binary.LittleEndian.Uint32(b))
-	if n < 1 || n >= refPlenty || n+d < 1 {
+	if n = int32(binary.LittleEndian.Uint32(b)); n < 1 || n >= refPlenty {
+		return nil, 0
+	}
+	return b, n
+}
+
+// count changes a counter of references by d where it is, and reports whether it could: a value that nobody else holds is
+// freed by the engine.
+func (in *Instance) count(v Value, d int32) bool {
+	b, n := in.counter(v)
+	if b == nil || n+d < 1 {
 		return false
 	}
 	if !in.watch.on {

@@ -63,7 +63,10 @@ func TestCountInPlace(t *testing.T) {
 		if in.count(v, -1) {
 			t.Errorf("%s: the last reference was taken without the engine", src)
 		}
-		if in.Dup(v) != v || !in.count(v, +1) {
+		if in.Refs(v) != 1 {
+			t.Errorf("%s: %d references, want one", src, in.Refs(v))
+		}
+		if in.Dup(v) != v || !in.count(v, +1) || in.Refs(v) != 3 {
 			t.Errorf("%s: no reference was added", src)
 		}
 		in.Free(v)
