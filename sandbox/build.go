@@ -253,6 +253,7 @@ func (s *Sandbox) build(ctx context.Context, spec Spec, graph *modgraph.Graph, l
 		return nil, g.loadError(err)
 	}
 	roots := append(slices.Clip(b.entries), sealed(g.in, list, rooms)...)
+	g.in.Free(list)
 	if err := g.jobs(); err != nil {
 		return nil, g.loadError(err)
 	}

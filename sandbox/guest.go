@@ -84,6 +84,7 @@ type call struct {
 	namespace   engine.Value        // of the main module (loads)
 	lost        []rejection         // promises that were rejected and that nobody handles, so far
 	found       []rejection         // promises that were reported as lost, and that somebody handles now
+	closing     bool                // nothing may be begun any more: what runs now are finalizers
 	broken      bool                // a bug of ours interrupted it; not to be used again
 	codecs      hostapi.Codecs      // of its compression streams
 }
@@ -362,12 +363,7 @@ func (g *guest) chargeSamples() {
 
 // clearCall ends, in a guest that keeps its state, what belongs to the invocation alone.
 func (g *guest) clearCall() bool {
-	for _, list := range [...][]rejection{g.lost, g.found} {
-		for _, r := range list {
-			g.in.Free(r.promise)
-			g.in.Free(r.reason)
-		}
-	}
+	g.closing = true
 	g.in.Free(g.promise)
 	g.in.Arm(g.box.opt.MaxCPU)
 	if !g.plain || g.lastID > 0 || g.timers.last > 0 { // else the guest has nothing to forget
@@ -378,13 +374,17 @@ func (g *guest) clearCall() bool {
 		}
 	}
 	g.keepReady()
-	if g.in.JobsPending() { // they must not run in the next invocation's time
-		if _, err := g.in.RunJobs(maxJobsAtOnce); err != nil || g.in.JobsPending() || !g.stillReady() {
-			return false
+	if g.in.JobsPending() && (g.jobs() != nil || !g.stillReady()) { // they must not run in the next invocation's time
+		return false
+	}
+	for _, list := range [...][]rejection{g.lost, g.found} {
+		for _, r := range list {
+			g.in.Free(r.promise)
+			g.in.Free(r.reason)
 		}
 	}
 	g.tally.memory = g.in.HeapBytes()
-	return g.tally.memory < g.box.opt.MaxMemoryBytes/2
+	return g.in.Err() == nil && g.tally.memory < g.box.opt.MaxMemoryBytes/2
 }
 
 func guestOf(in *engine.Instance) *guest { return in.User.(*guest) }

@@ -57,6 +57,9 @@ func hostTimerSet(in *engine.Instance, args []engine.Value) engine.Value {
 	if !ok1 || !ok2 || ms < 0 {
 		return in.ThrowType("timerSet wants two numbers")
 	}
+	if g.closing {
+		return in.ThrowType("the invocation is over")
+	}
 	if g.timers.len() >= g.box.opt.MaxTimers {
 		return in.ThrowRange("too many timers")
 	}

@@ -147,9 +147,9 @@ func (g *guest) wake() error {
 	}
 }
 
-// begun makes a number for a host operation whose completion will arrive on g.ended; ok is false if too many are open.
+// begun makes a number for a host operation whose completion will arrive on g.ended; ok is false if too many are open, or the invocation is over.
 func (g *guest) begun() (id int32, ok bool) {
-	if g.operations >= g.box.opt.MaxOperations {
+	if g.closing || g.operations >= g.box.opt.MaxOperations {
 		return 0, false
 	}
 	if g.ended == nil {

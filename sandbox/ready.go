@@ -65,10 +65,14 @@ var blank = bytes.Repeat([]byte{' '}, slices.Max(roomBytes[:]))
 // newRoom makes the i-th of the strings that are rewritten.
 func newRoom(in *engine.Instance, i int) engine.Value { return in.NewLatin1(blank[:roomBytes[i]]) }
 
-// sealed returns the roots that a version's image has of its own, of what dispatchSeal returned. They are borrowed from that.
+// sealed returns the roots that a version's image has of its own, of what dispatchSeal returned and the rooms, which pass. The parts are
+// borrowed from what is ready.
 func sealed(in *engine.Instance, list engine.Value, rooms [numRooms]engine.Value) []engine.Value {
 	roots := make([]engine.Value, entryParts-entryHandler+partRooms)
 	in.Items(list, roots[:entryParts-entryHandler])
+	for _, v := range roots[:entryParts-entryHandler] {
+		in.Dup(v)
+	}
 	in.Items(roots[entryReady-entryHandler], roots[entryParts-entryHandler:])
 	return append(roots, rooms[:]...)
 }
@@ -104,7 +108,7 @@ func (g *guest) prepareAgain(said *texts, body bool) error {
 	in, r := g.in, &g.ready
 	again := g.served%lastEvery == 0
 	lasts := again
-	use := [numRooms + 2]engine.Value{numRooms: engine.Bool(body)}
+	use := [numRooms + 2]engine.Value{numRooms: engine.Bool(body || again)}
 	for i := range numRooms {
 		if !in.Sole(r.rooms[i]) {
 			in.Free(r.rooms[i])
@@ -178,8 +182,8 @@ func (g *guest) unlook() bool {
 		return false
 	}
 	for i, v := range was {
-		if is[i] != v && !g.in.PutItem(state, uint32(i), g.in.Dup(v)) {
-			return false
+		if is[i] != v {
+			g.put(uint32(i), g.in.Dup(v))
 		}
 	}
 	return true

@@ -155,7 +155,7 @@ func TestBodyAfterNone(t *testing.T) {
 	if !v.ready[0].ready.whole {
 		t.Fatal("nothing is kept again")
 	}
-	for _, body := range []string{"", "first", "second", "", "third"} {
+	for _, body := range []string{"first", "", "second", "", "third"} {
 		req, want := request(), "none"
 		if body != "" {
 			req, want = post(&slowBody{strings.NewReader(body), make(chan struct{})}, int64(len(body))), body
@@ -229,6 +229,52 @@ func TestFinalizersRunInTheirInvocation(t *testing.T) {
 			t.Errorf("before request %d there ran %q, want %q", n, got, strings.Join(want, ","))
 		}
 		want = append(want, fmt.Sprintf("%d:%d", n, n))
+	}
+}
+
+// A finalizer runs when its invocation is over: it can begin nothing that would end in another's time. One that throws costs nobody the worker's
+// state.
+func TestFinalizersBeginNothing(t *testing.T) {
+	var log logs
+	s := newBox(t, Options{Isolation: IsolateWorker, Console: log.add})
+	for _, what := range []string{"setTimeout(() => { leaked++ })", "new Request('http://a.test/', { method: 'POST', body: 'x' }).body.getReader().read().then(() => 1)",
+		"fetch('http://a.test/').then(() => { leaked++ }, () => {})", "body.read().then(() => { leaked++ })", "throw new Error('thrown')", "Promise.reject(1)"} {
+		v := openWorker(t, s, fmt.Sprintf(`let n = 0, leaked = 0, body; const registry = new FinalizationRegistry(() => { %s });
+			export default { async fetch(request) {
+				n++;
+				if (request.body) body = request.body.getReader();
+				registry.register(request);
+				if (request.headers.get('accept') === 'wait') await new Promise((done) => setTimeout(done, 1));
+				return new Response(n + ' ' + leaked) } }`, what))
+		for i := range 6 {
+			req := request()
+			if i%2 == 1 {
+				req.Header = []byte("accept\nwait\n")
+			}
+			if got, want := serve(t, v, req).body, fmt.Sprintf("%d 0", i+1); got != want {
+				t.Errorf("%s: request %d got %q, want %q", what, i, got, want)
+			}
+		}
+		if g := v.ready[0]; g.operations != 0 || len(g.ended) != 0 || g.timers.len() != 0 {
+			t.Errorf("%s: %d operations and %d timers are left", what, g.operations, g.timers.len())
+		}
+	}
+}
+
+// The collector, which a guest that is reused runs, meets nothing that was freed of what the image began with.
+func TestReadyAndTheCollector(t *testing.T) {
+	s := newBox(t, Options{Isolation: IsolateWorker})
+	v := openWorker(t, s, `let first; export default { fetch(request, env) {
+		first ??= env;
+		for (let i = 0; i < 3000; i++) { const a = { text: 'x'.repeat(2000) }; a.a = a }
+		return new Response('ok') } }`)
+	for i := range 12 {
+		if got := text(t, v); got != "ok" {
+			t.Fatalf("request %d: %q", i, got)
+		}
+	}
+	if g := v.ready[0]; g.served != 12 {
+		t.Errorf("the sandbox was reset: it has served %d", g.served)
 	}
 }
 
