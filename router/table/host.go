@@ -1,6 +1,10 @@
 package table
 
-import "bytes"
+import (
+	"bytes"
+
+	"edged/router/h1"
+)
 
 // maxHost is more than any DNS name has; longer names match nothing.
 const maxHost = 256
@@ -21,12 +25,7 @@ func appendCanonical(dst, host []byte) (_ []byte, ok bool) {
 
 // bare returns a Host value without port and one trailing dot.
 func bare(host []byte) []byte {
-	// Nearly all have no colon, and this direction is searched many bytes at a time.
-	if bytes.IndexByte(host, ':') >= 0 {
-		if i := bytes.LastIndexByte(host, ':'); i > bytes.LastIndexByte(host, ']') {
-			host = host[:i]
-		}
-	}
+	host, _ = h1.SplitPort(host)
 	if n := len(host); n > 0 && host[n-1] == '.' {
 		host = host[:n-1]
 	}
