@@ -50,7 +50,7 @@ type turns struct {
 	size    int          // slots for all
 	more    int          // slots for the brief
 	waiting atomic.Int32 // how many wait
-	places  sync.Pool    // of *place that nobody waits in: under load nearly every invocation waits
+	places  sync.Pool    // of *place that nobody waits in: under load many an invocation waits
 
 	mu     sync.Mutex // guards the fields below
 	free   int
