@@ -33,6 +33,27 @@ func TestShed(t *testing.T) {
 	}
 }
 
+// Those that can run at once are the brief too: while memory is short they are not refused for want of a sandbox.
+func TestTightCountsTheBrief(t *testing.T) {
+	var l logs
+	s := newBox(t, Options{MaxRunning: 1, MaxBrief: 1, Console: l.add})
+	waits := openWorker(t, s, fetcher(`console.log('begun'); await new Promise(r => setTimeout(r, 100)); return new Response('done')`))
+	brief := openWorker(t, s, fetcher(`return new Response('brief')`))
+	s.SetTight(true)
+	done := make(chan error, 1)
+	go func() { done <- serveErr(waits) }()
+	l.await(t, "begun")
+	if got := text(t, brief); got != "brief" {
+		t.Errorf("got %q", got)
+	}
+	if live, _ := s.Instances(); live != 2 {
+		t.Errorf("%d sandboxes", live)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // While memory is short no more sandboxes are made than can run at once: a version takes what another can miss.
 func TestTight(t *testing.T) {
 	var l logs

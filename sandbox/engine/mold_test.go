@@ -85,13 +85,11 @@ func TestBentMolds(t *testing.T) {
 	size := uint32(len(in.mem.view()))
 	for _, p := range []uint32{0xffffffff, 0xfffffff0, size - 4, size} {
 		for _, at := range []uint32{v[0].pointer() + objProps, v[1].pointer() + arrValues, v[1].pointer() + arrCount} {
-			var m Mold
-			before, _ := in.u32At(at)
-			in.putU32(at, p)
-			if in.Cast(&m, v[:]...) {
-				t.Errorf("%#x was cast", p)
-			}
-			in.putU32(at, before)
+			bent(in, at, p, func() {
+				if in.Cast(&Mold{}, v[:]...) {
+					t.Errorf("%#x was cast", p)
+				}
+			})
 		}
 		for _, tag := range []int32{tagObject, tagString} {
 			far := box(tag, p)

@@ -81,6 +81,14 @@ func TestCountInPlace(t *testing.T) {
 	}
 }
 
+// bent uses a guest in which the word at an address is another.
+func bent(in *Instance, at, word uint32, use func()) {
+	before, _ := in.u32At(at)
+	defer in.putU32(at, before)
+	in.putU32(at, word)
+	use()
+}
+
 // A guest that bends an object's words gets nothing from outside its memory.
 func TestBentObjects(t *testing.T) {
 	in := fresh(t)
@@ -92,12 +100,7 @@ func TestBentObjects(t *testing.T) {
 	in.Items(list, v[:])
 	size := uint32(len(in.mem.view()))
 	for _, p := range []uint32{0xffffffff, 0xfffffff0, size - 4, size} {
-		bend := func(at uint32, use func()) {
-			before, _ := in.u32At(at)
-			in.putU32(at, p)
-			use()
-			in.putU32(at, before)
-		}
+		bend := func(at uint32, use func()) { bent(in, at, p, use) }
 		bend(v[0].pointer()+objProps, func() {
 			if _, ok := in.Twin(v[0], v[1]); ok {
 				t.Errorf("properties at %#x were read", p)
