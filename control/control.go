@@ -42,6 +42,7 @@ type Control struct {
 	hasLog     bool                       // there was something in it at the start; set by Open
 	startRaft  func() (*raft.Raft, error) // restores the last snapshot and starts this voter
 	raft       atomic.Pointer[raft.Raft]  // nil before Run
+	questions  questions                  // to raft
 	saved      *plan.Store
 	last       *plan.Plan   // what saved had at the start; the publisher's once Run was called
 	blank      bool         // last was empty at the start
@@ -189,7 +190,7 @@ func (c *Control) Artifacts() *artifact.Store { return c.artifacts }
 func (c *Control) Close() error {
 	var err error
 	if r := c.raft.Load(); r != nil {
-		err = r.Shutdown().Error()
+		err = c.questions.stop(r)
 	}
 	return fault.Wrap(fault.Unavailable, "control.Close", errors.Join(err, c.log.Close(), c.saved.Close(), c.artifacts.Close(), c.audit.close()))
 }

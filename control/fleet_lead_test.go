@@ -2,12 +2,15 @@ package control
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"edged/control/form"
 	"edged/control/plan"
@@ -70,6 +73,47 @@ func TestTheLeaderIsRemovedByAnother(t *testing.T) {
 	}
 	if voters, err := next.c.Voters(); err != nil || len(voters) != 2 || next.c.state.Member(leader.name) != nil {
 		t.Errorf("voters are %v, %v", voters, err)
+	}
+}
+
+// Raft leaves some of what is asked while it shuts down unanswered for ever: a caller, and with it a request, would wait as long. So it shuts
+// down only once what was asked before is answered, and is asked nothing after that.
+func TestNobodyWaitsForARaftThatIsGone(t *testing.T) {
+	f := startFleet(t, 2, nil)
+	leader := f.leader().c
+	r := leader.raft.Load()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	early, stopped := make(chan error, 1), make(chan error, 1)
+	go func() {
+		early <- leader.questions.ask(func() raft.Future {
+			close(asked)
+			<-answer
+			return r.VerifyLeader()
+		})
+	}()
+	<-asked
+	go func() { stopped <- leader.questions.stop(r) }()
+	f.poll(func() bool { // until stop waits
+		free := leader.questions.asking.TryRLock()
+		if free {
+			leader.questions.asking.RUnlock()
+		}
+		return !free
+	})
+	close(answer)
+	if err := <-early; err != nil {
+		t.Errorf("what was asked before the end: %v", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	for range 8 { // each would have an even chance to be answered
+		if err := leader.verifyLeader(); !errors.Is(err, raft.ErrRaftShutdown) {
+			t.Errorf("asked after the end: %v", err)
+		}
+		if err := leader.passLeadership(); !errors.Is(err, raft.ErrRaftShutdown) {
+			t.Errorf("asked after the end: %v", err)
+		}
 	}
 }
 

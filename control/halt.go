@@ -50,7 +50,7 @@ var errHalted = fault.New(fault.Conflict, "control", "the control log was writte
 // is done.
 func (c *Control) stopVoting(ctx context.Context) error {
 	c.opt.Log.Error("this node takes no part in the control room", "err", c.Halted(), "do", "upgrade this node to the program that its fellows run")
-	if err := c.raft.Load().Shutdown().Error(); err != nil {
+	if err := c.questions.stop(c.raft.Load()); err != nil {
 		c.opt.Log.Error("this voter did not leave the control log's business", "err", err, "do", fault.ReportBug)
 	}
 	<-ctx.Done()

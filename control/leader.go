@@ -115,7 +115,7 @@ func (c *Control) haveKeys(ctx context.Context) bool {
 			return true // nobody else has them either: the state says what cannot be opened
 		}
 		c.opt.Log.Error("this voter lacks keys of the fleet and leaves leadership to another", "keys", missing, "do", "bring the other voters up, from which it takes the keys")
-		if err := c.raft.Load().LeadershipTransfer().Error(); err != nil {
+		if err := c.passLeadership(); err != nil {
 			c.opt.Log.Warn("leadership was not taken over", "err", err)
 		}
 		if !pause(ctx, wait) {
@@ -185,12 +185,11 @@ func (c *Control) confirm(ctx context.Context) error {
 	if c.opt.Fleet == nil {
 		return nil // nobody else can lead
 	}
-	r := c.raft.Load()
-	if err := c.rounds.join(ctx, func() error { return r.VerifyLeader().Error() }); err != nil {
+	if err := c.rounds.join(ctx, c.verifyLeader); err != nil {
 		return because(errNoLeader, err)
 	}
 	// In a later term of this node the state may lack what another leader has accepted in between.
-	if c.leading.Load() != term || r.CurrentTerm() != term {
+	if c.leading.Load() != term || c.raft.Load().CurrentTerm() != term {
 		return errNoLeader
 	}
 	return nil

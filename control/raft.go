@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -94,6 +95,40 @@ func (c *Control) lostLog() error {
 
 // HasLog reports whether this node had a control log when Open returned: a member that was given no vote yet has none.
 func (c *Control) HasLog() bool { return c.hasLog }
+
+// questions holds raft up while somebody waits for its answer: of those that are put while it shuts down, it leaves some unanswered for ever.
+type questions struct {
+	asking sync.RWMutex // read while a question is open
+	over   bool         // raft was shut down
+}
+
+// ask puts a question to raft and returns its answer. The error is raft.ErrRaftShutdown once stop was called.
+func (q *questions) ask(put func() raft.Future) error {
+	q.asking.RLock()
+	defer q.asking.RUnlock()
+	if q.over {
+		return raft.ErrRaftShutdown
+	}
+	return put().Error()
+}
+
+// stop shuts raft down once what was asked is answered, which takes no longer than an election. It may be called again.
+func (q *questions) stop(r *raft.Raft) error {
+	q.asking.Lock()
+	defer q.asking.Unlock()
+	q.over = true
+	return r.Shutdown().Error()
+}
+
+// verifyLeader returns nil if this node has led when, or after, it was called.
+func (c *Control) verifyLeader() error {
+	return c.questions.ask(func() raft.Future { return c.raft.Load().VerifyLeader() })
+}
+
+// passLeadership makes another voter lead, whichever has most of the log.
+func (c *Control) passLeadership() error {
+	return c.questions.ask(func() raft.Future { return c.raft.Load().LeadershipTransfer() })
+}
 
 // ErrShared is in the error of Open for a log that other nodes share, without Options.Fleet by which they could be reached.
 var ErrShared = errors.New("the control log has other voters")

@@ -119,7 +119,7 @@ func (c *Control) HandOver() error {
 	case len(voters) < 2:
 		return fault.New(fault.Conflict, op, "this node is the only voter; add another one first")
 	}
-	if err := c.raft.Load().LeadershipTransfer().Error(); err != nil {
+	if err := c.passLeadership(); err != nil {
 		return because(fault.New(fault.Unavailable, op, "no other voter took over from this node; retry"), err)
 	}
 	return nil
