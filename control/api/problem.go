@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"edged/control/rfc9457"
 	"edged/control/rules"
 	"edged/internal/fault"
 )
@@ -102,14 +103,7 @@ func (p *problem) write(w http.ResponseWriter) {
 	if p.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="edged"`)
 	}
-	writeJSON(w, p.status, "application/problem+json", struct {
-		Type   string `json:"type"`
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Detail string `json:"detail,omitempty"`
-		Op     string `json:"operationId,omitempty"`
-	}{"about:blank", http.StatusText(p.status), p.status, p.code, p.detail, p.operation})
+	rfc9457.Problem{Status: p.status, Code: p.code, Detail: p.detail, Operation: p.operation}.Write(w)
 }
 
 // writeJSON sends one document of ours; it cannot fail to render.

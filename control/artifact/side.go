@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"edged/control/rfc9457"
 	"edged/internal/fault"
 )
 
@@ -141,16 +142,7 @@ func refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// problem writes an RFC 9457 body as host-api §11 has it.
+// problem answers with a Problem (host-api §11).
 func problem(w http.ResponseWriter, status int, code, detail string) {
-	body := struct {
-		Type   string `json:"type"`
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Detail string `json:"detail,omitempty"`
-	}{"about:blank", http.StatusText(status), status, code, detail}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client left: nothing to tell it
+	rfc9457.Problem{Status: status, Code: code, Detail: detail}.Write(w)
 }

@@ -1,12 +1,10 @@
 package operator
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 
+	"edged/control/rfc9457"
 	"edged/internal/fault"
 )
 
@@ -44,22 +42,8 @@ func writeProblem(w http.ResponseWriter, err error) {
 	if status != http.StatusInternalServerError {
 		detail = fault.Detail(err)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(struct { // strings and a number always render
-		Type   string `json:"type"`
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Detail string `json:"detail,omitempty"`
-	}{"about:blank", http.StatusText(status), status, code, detail})
-	h := w.Header()
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		h.Set("Retry-After", "1")
+		w.Header().Set("Retry-After", "1")
 	}
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a client that left is told nothing
+	rfc9457.Problem{Status: status, Code: code, Detail: detail}.Write(w)
 }
