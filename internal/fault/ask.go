@@ -55,14 +55,3 @@ func Detail(err error) string {
 	}
 	return ""
 }
-
-// Wire returns the number that a guest sees: 0 for nil, the name's number, else the code.
-func Wire(err error) uint32 {
-	if err == nil {
-		return 0
-	}
-	if n := NamedOf(err); n != nil {
-		return n.wire
-	}
-	return uint32(CodeOf(err))
-}

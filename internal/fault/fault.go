@@ -2,7 +2,7 @@
 // kind, and where the contract has a word of its own also that name.
 //
 //	fault.go   codes, names, construction
-//	ask.go     what callers ask of an error: code, name, wire number, the text that may be shown
+//	ask.go     what callers ask of an error: code, name, the text that may be shown
 //
 // Invariants: codes and wire numbers are append-only and never reused. The detail of an error may be
 // shown to whoever made the request; its cause is for the log alone.

@@ -38,12 +38,6 @@ type Parts struct {
 	HashStart   int32 // of the hash sign; the length if there is none
 }
 
-// String returns the serialised URL.
-func (u *URL) String() string {
-	b, _ := u.AppendTo(nil)
-	return string(b)
-}
-
 // AppendTo appends the serialised URL to dst and says where its parts are, counted from the end of the given dst.
 func (u *URL) AppendTo(dst []byte) ([]byte, Parts) {
 	var p Parts

@@ -40,7 +40,7 @@ func check(t *testing.T, u *URL) {
 		last = n
 	}
 	again, ok := Parse(href, nil)
-	if !ok || again.String() != href {
+	if !ok || hrefOf(again) != href {
 		t.Fatalf("%q does not parse to itself", href)
 	}
 }
