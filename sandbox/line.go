@@ -8,12 +8,13 @@ import (
 	"edged/sandbox/event"
 )
 
-// queues are where the guests of one version wait, by row; the lock of turns guards them. The zero value is empty.
-type queues [2]queue
+// queues are where the guests of one version wait, by pace; the lock of turns guards them. The zero value is empty.
+type queues [numPaces]queue
 
 type queue struct {
 	first, last *place        // oldest first
 	at          *list.Element // in turns.queues; nil while empty
+	since       uint64        // turns.lines when it went to the end there
 }
 
 // place is a place in a queue. What ready gets is its end: nil when it has become a slot.
@@ -76,13 +77,15 @@ func (t *turns) line(who *queues, as pace, end until) *place {
 	if as != slow {
 		t.guard = guardTurns * t.size
 	}
-	q := &who[as.row()]
+	q := &who[as]
 	p.queue, p.prev = q, q.last
 	if q.last != nil {
 		q.last.next = p
 	} else {
 		q.first = p
-		q.at = t.queues[as.row()].PushBack(q)
+		q.at = t.queues[as].PushBack(q)
+		t.lines++
+		q.since = t.lines
 	}
 	q.last = p
 	t.waiting.Add(1)
@@ -107,7 +110,7 @@ func (t *turns) removeLocked(p *place) {
 	}
 	p.queue, p.next, p.prev = nil, nil, nil
 	if q.first == nil {
-		t.queues[p.pace.row()].Remove(q.at)
+		t.queues[p.pace].Remove(q.at)
 		q.at = nil
 	}
 	t.waiting.Add(-1)
@@ -130,8 +133,8 @@ func (t *turns) sweep() {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for row := range t.queues {
-		for at := t.queues[row].Front(); at != nil; {
+	for i := range t.queues {
+		for at := t.queues[i].Front(); at != nil; {
 			q := at.Value.(*queue)
 			at = at.Next() // the queue may go
 			for p := q.first; p != nil; {

@@ -14,15 +14,9 @@ const (
 	brief pace = iota // as a rule over before others have waited for long
 	quick             // little work behind it, and seldom much before it
 	slow              // works long
-)
 
-// row is the queue in which it waits.
-func (p pace) row() int {
-	if p == slow {
-		return 1
-	}
-	return 0
-}
+	numPaces
+)
 
 // paceOf is that of one that uses so much CPU time.
 func paceOf(cpu time.Duration) pace {
@@ -41,7 +35,7 @@ const (
 )
 
 // turns hands out the slots that guests run in. Versions that wait take turns, and the guests of one get theirs in the order in
-// which they came: one version's rush delays its own. The quick go before the slow, except that every few slots one goes to a slow one: those
+// which they came: one version's rush delays its own. The brief and the quick go before the slow, except that every few slots one goes to a slow one: those
 // that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
 // leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all. There are more
 // slots, for the brief alone: to wait for another brief one costs more than to run beside it. Those are the first that they fill, so that
@@ -54,11 +48,12 @@ type turns struct {
 
 	mu     sync.Mutex // guards the fields below
 	free   int
-	slow   int          // slots that slow ones hold
-	brief  int          // slots that brief ones hold
-	queues [2]list.List // by row: *queue that are not empty, the next first
-	inARow int          // how many slots in a row went to quick ones while slow ones waited
-	guard  int          // ends of slow ones' turns until they may have every slot
+	slow   int                 // slots that slow ones hold
+	brief  int                 // slots that brief ones hold
+	queues [numPaces]list.List // *queue that are not empty, the next first
+	lines  uint64              // how often a queue went to the end of its list
+	inARow int                 // how many slots in a row went to others while slow ones waited
+	guard  int                 // ends of slow ones' turns until they may have every slot
 
 	sweeper *time.Timer // nil until somebody first waits
 	sweeps  bool        // it is set: at most once in each sweepEvery, however often somebody begins to wait
@@ -130,7 +125,10 @@ func (t *turns) giveLocked(p pace) {
 
 // passLocked hands a slot to the next in line and reports whether it did.
 func (t *turns) passLocked() bool {
-	short, long := t.nextLocked(0), t.nextLocked(1)
+	short, long := t.nextLocked(brief), t.nextLocked(slow)
+	if p := t.nextLocked(quick); short == nil || p != nil && p.queue.since < short.queue.since {
+		short = p
+	}
 	if short == nil && long == nil {
 		return false
 	}
@@ -141,23 +139,22 @@ func (t *turns) passLocked() bool {
 	case long != nil:
 		t.inARow++
 	}
-	t.queues[p.pace.row()].MoveToBack(p.queue.at)
+	t.queues[p.pace].MoveToBack(p.queue.at)
+	t.lines++
+	p.queue.since = t.lines
 	t.removeLocked(p)
 	t.takeLocked(p.pace)
 	p.ready <- nil
 	return true
 }
 
-// nextLocked returns the next in a row if there is a slot for it.
-func (t *turns) nextLocked(row int) *place {
-	first := t.queues[row].Front()
-	if first == nil {
+// nextLocked returns the next of a pace if there is a slot for it.
+func (t *turns) nextLocked(p pace) *place {
+	first := t.queues[p].Front()
+	if first == nil || !t.mayLocked(p) {
 		return nil
 	}
-	if p := first.Value.(*queue).first; t.mayLocked(p.pace) {
-		return p
-	}
-	return nil
+	return first.Value.(*queue).first
 }
 
 // taken returns how many slots are taken, those for the brief included.
