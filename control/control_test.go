@@ -57,6 +57,14 @@ func startNode(t testing.TB, dir string, change func(*Options)) *node {
 // startWith is startNode with other Forms.
 func startWith(t testing.TB, dir string, drivers form.Table, change func(*Options)) *node {
 	t.Helper()
+	n := openNode(t, dir, drivers, change)
+	n.run()
+	return n
+}
+
+// openNode is startWith up to where Run is called.
+func openNode(t testing.TB, dir string, drivers form.Table, change func(*Options)) *node {
+	t.Helper()
 	n := &node{t: t, dir: dir}
 	opt := Options{
 		Dir: dir, ControlOrigin: origin, EndpointDomain: "edge.localhost", Zones: []Zone{{Name: "*"}}, SweepEvery: time.Hour,
@@ -71,6 +79,13 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 		t.Fatal(err)
 	}
 	n.c, n.booted, n.plan = c, copyOf(c.last), copyOf(c.last)
+	return n
+}
+
+// run is called once; the node has started when it returns.
+func (n *node) run() {
+	t, c := n.t, n.c
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }() // ends with ctx; stop waits
@@ -87,12 +102,11 @@ func startWith(t testing.TB, dir string, drivers form.Table, change func(*Option
 	case err := <-done:
 		t.Fatalf("control does not start: %v", err)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, tokenFile))
+	raw, err := os.ReadFile(filepath.Join(n.dir, tokenFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.token = strings.TrimSpace(string(raw))
-	return n
 }
 
 // exportsByText stands in for the sandbox: a module exports the handlers that its text names.

@@ -163,6 +163,34 @@ func TestDeploymentDeleteGoesOnAfterRestart(t *testing.T) {
 	m.succeeded(m.del(v))
 }
 
+// What a crash interrupted is in doubt before a restarted node answers anybody: nothing is seen running that nobody runs.
+func TestInterruptedIsInDoubtBeforeAnyAnswer(t *testing.T) {
+	held := func(o *Options) {
+		o.Retire = func(ctx context.Context, _ []string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	n := startNode(t, t.TempDir(), held)
+	w := n.made(form.ModuleWorkerURL, "web", spec{})
+	del := n.del(n.made(form.WorkerDeploymentURL, "d", weighted(w, n.version(w, "v", "fetch"), 10000)))
+	id := del.text(t, "id")
+	if got := n.c.state.Operation(id).Status; got != state.Running {
+		t.Fatalf("it is %s", got)
+	}
+	m := openNode(t, n.crashCopy(), form.Builtin(), held)
+	var seen state.Status
+	ready := m.c.readyOnce
+	m.c.readyOnce = func() { // until here every answer is a 503
+		seen = m.c.state.Operation(id).Status
+		ready()
+	}
+	m.run()
+	if seen != state.Reconciling {
+		t.Errorf("the node answers while it is %s", seen)
+	}
+}
+
 // An effect that cannot be done now is tried again until it can.
 func TestEffectIsRetried(t *testing.T) {
 	var calls atomic.Int32
