@@ -8,7 +8,7 @@ cache=$(go env GOCACHE)/fuzz # where go test -fuzz keeps what it has found
 go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r pkg dir; do
   targets=$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$dir"/*_test.go 2>/dev/null || true)
   [ -n "$targets" ] || continue
-  go test -c -fuzz=Fuzz -o "$work/fuzz.test" "$pkg"
+  go test -c -fuzz=Fuzz -ldflags "-s -w" -o "$work/fuzz.test" "$pkg"
   for target in $targets; do
     echo "fuzz $pkg $target"
     if (cd "$dir" && "$work/fuzz.test" -test.paniconexit0 -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$1" -test.fuzzcachedir "$cache/$pkg") \

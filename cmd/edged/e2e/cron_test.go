@@ -40,6 +40,7 @@ func TestCronFires(t *testing.T) {
 
 // attachments §4.3: a run that ends while the node stops has ended: the next start does not fire it again.
 func TestCronRunEndsInTheDrain(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	n := start(t, dir)
 	url := n.deploy(write(t, map[string]string{

@@ -48,6 +48,7 @@ func (n *node) follow(args ...string) (lines chan map[string]any, cmd *exec.Cmd)
 // What a worker does shows in a tail while it happens, with what it has cost and what it logs; in the access log; and, for whoever asks
 // for a reason, in edged explain. Nobody but operators of the worker's tenant sees any of it, and queries show nowhere.
 func TestWatchTraffic(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
 	n := start(t, filepath.Join(dir, "data"), "--access-log", log)

@@ -8,6 +8,7 @@ import (
 // Issue 7: a voter that comes back at another address tells the members so, which follow it there; one that was away meanwhile learns it from
 // another, and where it knows nobody else from whoever --join names.
 func TestMovedVoter(t *testing.T) {
+	t.Parallel()
 	f := foundFleet(t, 1, 1)
 	a, d := f.nodes[0], f.nodes[1]
 	url := f.deploy(a, saying(t, "one"))

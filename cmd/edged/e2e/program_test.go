@@ -261,6 +261,7 @@ func TestSupportProfile(t *testing.T) {
 
 // The shells' completions are scripts that ask the program, and the program knows its commands and flags.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	for shell, want := range map[string]string{"bash": "__start_edged", "zsh": "#compdef edged", "fish": "complete -c edged"} {
 		if out, code := runEdged(t, "completion", shell); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in %.200s", shell, want, out)

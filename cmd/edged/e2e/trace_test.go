@@ -37,6 +37,7 @@ export default {
 // tenants write; the trace goes on to services and to the outside, but where the worker has a traceparent of its own. A stop sends what
 // waits.
 func TestTraces(t *testing.T) {
+	t.Parallel()
 	collector := tracetest.Start(t, false)
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Header.Get("traceparent"))
@@ -128,6 +129,7 @@ func TestTraces(t *testing.T) {
 // Traces that begin here, by the node's own ratio: a request whose client says that it be not recorded, a delivery of a queue, a request of
 // the Host API; and what ended last is sent by the stop.
 func TestOwnTraces(t *testing.T) {
+	t.Parallel()
 	collector := tracetest.Start(t, false)
 	n := startBinary(t, binary, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL + "/", "OTEL_SERVICE_NAME=edge-test"}, t.TempDir(), "--trace-sample", "1")
 	tasks := n.made("AtLeastOnceQueue/0.2.0/", "tasks", object{"messageRetentionSeconds": 3600})

@@ -144,6 +144,7 @@ func endlessWorker(t *testing.T) string {
 // Streams and tasks of waitUntil that end within --drain-timeout end before the old process gives way; a stream that does not is cut so
 // that its client sees it. Meanwhile everybody is served.
 func TestUpgradeLetsStreamsEnd(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir(), "--drain-timeout", "20s")
 	url := n.deploy(endlessWorker(t))
 	short := n.stream(url + "/short")
@@ -168,6 +169,7 @@ func TestUpgradeLetsStreamsEnd(t *testing.T) {
 // A program or a configuration with which the node does not start changes nothing, and is told; one that fails when the old process has
 // let go is rolled back.
 func TestUpgradeIsRolledBack(t *testing.T) {
+	t.Parallel()
 	faulty, err := faultBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -229,6 +231,7 @@ func childrenOf(pid int) (list []int) {
 
 // Whichever process is killed in the middle of an upgrade, the node goes on or can be started again.
 func TestUpgradeOfAProcessThatDies(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir(), "--drain-timeout", "20s")
 	url := n.deploy(endlessWorker(t))
 	parent := n.cmd.Process.Pid
@@ -353,6 +356,7 @@ func TestSocketActivation(t *testing.T) {
 
 // edged drain tells what holds the node, before and while it stops, and waits for its end.
 func TestDrainExplains(t *testing.T) {
+	t.Parallel()
 	n := start(t, t.TempDir(), "--drain-timeout", "20s")
 	url := n.deploy(endlessWorker(t))
 	held := n.stream(url + "/long")

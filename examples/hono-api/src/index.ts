@@ -47,5 +47,8 @@ app.onError((err, c) => {
   throw err;
 });
 
+// Hono builds its table of routes when it first needs it. Each request starts from what this module has left behind, so it is built here, once.
+app.router.match("GET", "/");
+
 // The instance itself is the default export: edged calls its fetch as a method.
 export default app;
