@@ -43,7 +43,7 @@ function idlIsBuffer(value) {
 }
 
 function idlIsShared(value) {
-  if (typeof value !== 'object' || value === null) return false;
+  if (typeof value !== 'object' || value === null || idlIsBuffer(value)) return false; // to be told by an exception costs tens of times as much
   try {
     coreApply(idlSharedLength, value, []);
     return true;

@@ -6,6 +6,7 @@ const algorithmNumbers = {
   'AES-CTR': 8, 'AES-CBC': 9, 'AES-GCM': 10, 'AES-KW': 11, HMAC: 12, HKDF: 13, PBKDF2: 14,
   'SHA-1': 1, 'SHA-256': 2, 'SHA-384': 3, 'SHA-512': 4,
 };
+const algorithmDigests = { __proto__: null, 'SHA-1': 1, 'SHA-256': 2, 'SHA-384': 3, 'SHA-512': 4 }; // as they are mostly given
 const algorithmHashes = ['', 'SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'];
 const algorithmCurves = ['', 'P-256', 'P-384', 'P-521'];
 const algorithmIsRSA = (kind) => (kind & 255) <= 3;

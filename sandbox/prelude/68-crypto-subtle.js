@@ -174,7 +174,7 @@ class SubtleCrypto {
     return subtleRun(this, arguments.length, 2, 'digest', (resolve) => {
       algorithm = algorithmArgument(algorithm);
       sourceArgument(data, 'SubtleCrypto.digest: the data');
-      const { number } = algorithmNormalize(algorithm, 'digest');
+      const number = typeof algorithm === 'string' && algorithmDigests[algorithm] || algorithmNormalize(algorithm, 'digest').number;
       resolve(subtleBuffer(host.digest(number, sourceBytes(data))));
     });
   }
