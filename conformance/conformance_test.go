@@ -91,7 +91,7 @@ fail engine own/hangs : it hangs
 	}
 	for _, variant := range []string{"?one", "?two"} {
 		for _, part := range []string{"the file is strict", "a named script's declarations are there", "a variant is the search",
-			"a file of the suite", "a program of the suite's server", "a relative URL"} {
+			"a file of the suite", "a program of the suite's server", "a relative URL", "memories, shared ones too"} {
 			want["own/all.any.js"+variant+" | "+part] = "pass"
 		}
 	}

@@ -38,7 +38,10 @@ function pretend(url) {
   // The interface tests ask what kind of worker this is. The harness must not: it would wait for messages.
   if (url.includes("/idlharness.")) globalThis.DedicatedWorkerGlobalScope = EventTarget;
   // Tests take the constructor of shared buffers from a shared memory, since pages often do not have it by name.
-  globalThis.WebAssembly ??= { Memory: class { buffer = new SharedArrayBuffer(65536); } };
+  const { Memory } = WebAssembly;
+  WebAssembly.Memory = function (descriptor) {
+    return descriptor?.shared ? { buffer: new SharedArrayBuffer(65536) } : new Memory(descriptor);
+  };
 }
 
 export default {

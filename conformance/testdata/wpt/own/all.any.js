@@ -12,3 +12,7 @@ promise_test(async () => {
 }, "a file of the suite");
 promise_test(() => fetch("sub/program.py").then(() => { throw new Error("answered"); }, () => {}), "a program of the suite's server");
 test(() => { globalThis.left = true; equal(new Request("x").url, "http://web-platform.test:8000/own/x"); }, "a relative URL");
+test(() => {
+  equal(new WebAssembly.Memory({ shared: true, initial: 0, maximum: 0 }).buffer.constructor, SharedArrayBuffer);
+  equal(new WebAssembly.Memory({ initial: 1 }).buffer.byteLength, 65536);
+}, "memories, shared ones too");
