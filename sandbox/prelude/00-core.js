@@ -14,7 +14,10 @@ const wasmBuffers = new WeakSet(); // of memories of WebAssembly: only growth de
 const coreResolve = Promise.resolve.bind(Promise);
 const coreNow = Date.now;
 const coreClock = performance.now.bind(performance);
-const coreThen = Function.prototype.call.bind(Promise.prototype.then);
+
+// Makes a function of a method or getter: what is `this` there is its first argument. Calling it makes no array of arguments, as coreApply does.
+const coreUncurry = Function.prototype.bind.bind(Function.prototype.call);
+const coreThen = coreUncurry(Promise.prototype.then);
 
 // The name of a slot: a symbol that no script sees on an object, in whatever way it looks, so that spreading and assigning
 // copy no slots either. (A proxy does see it when it stands where an object of ours is expected.)

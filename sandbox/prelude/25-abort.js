@@ -80,14 +80,14 @@ function signalAny(signals) {
 function signalDepend(state, dependent) {
   const list = state.dependents ??= { refs: [], sweep: 16 };
   if (list.refs.length >= list.sweep) {
-    list.refs = list.refs.filter((ref) => coreApply(signalDeref, ref, []) !== undefined);
+    list.refs = list.refs.filter((ref) => signalDeref(ref) !== undefined);
     list.sweep = Math.max(16, 2 * list.refs.length);
   }
   list.refs.push(new SignalRef(dependent));
 }
 
 const SignalRef = WeakRef;
-const signalDeref = WeakRef.prototype.deref;
+const signalDeref = coreUncurry(WeakRef.prototype.deref);
 
 // Somebody listens to the signal: from now on its sources keep it.
 function signalKeep(signal) {
@@ -102,7 +102,7 @@ function signalAbort(signal, reason) {
   const reached = [signal];
   if (state.dependents !== null) {
     for (const ref of state.dependents.refs) {
-      const dependent = coreApply(signalDeref, ref, []);
+      const dependent = signalDeref(ref);
       if (dependent === undefined || dependent[kSignal].aborted) continue;
       signalSet(dependent[kSignal], state.reason);
       reached.push(dependent);

@@ -16,7 +16,7 @@ const streamResolve = Promise.resolve;
 const streamReject = Promise.reject;
 const streamWithResolvers = Promise.withResolvers;
 // Calls fn(self, ...): as fn.call, but users cannot replace it.
-const streamInvoke = Function.prototype.call.bind(Function.prototype.call);
+const streamInvoke = coreUncurry(Function.prototype.call);
 const streamThen = Promise.prototype.then;
 const streamAll = Promise.all;
 const streamMicrotask = queueMicrotask;

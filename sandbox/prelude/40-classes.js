@@ -1,7 +1,7 @@
 // What the classes below share of Web IDL: conversions, buffers, iteration over pairs. 20-events.js has the rest.
 
 const idlOwnKeys = Reflect.ownKeys;
-const idlIsEnumerable = Function.prototype.call.bind(Object.prototype.propertyIsEnumerable);
+const idlIsEnumerable = coreUncurry(Object.prototype.propertyIsEnumerable);
 const idlIsView = ArrayBuffer.isView;
 const idlIterator = Symbol.iterator;
 
@@ -29,13 +29,13 @@ function idlIsBytes(value) {
   return idlIsView(value) || idlIsBuffer(value);
 }
 
-const idlBufferLength = coreDescriptor(ArrayBuffer.prototype, 'byteLength').get;
-const idlSharedLength = coreDescriptor(SharedArrayBuffer.prototype, 'byteLength').get;
+const idlBufferLength = coreUncurry(coreDescriptor(ArrayBuffer.prototype, 'byteLength').get);
+const idlSharedLength = coreUncurry(coreDescriptor(SharedArrayBuffer.prototype, 'byteLength').get);
 
 function idlIsBuffer(value) {
   if (typeof value !== 'object' || value === null) return false;
   try {
-    coreApply(idlBufferLength, value, []);
+    idlBufferLength(value);
     return true;
   } catch {
     return false;
@@ -45,7 +45,7 @@ function idlIsBuffer(value) {
 function idlIsShared(value) {
   if (typeof value !== 'object' || value === null || idlIsBuffer(value)) return false; // to be told by an exception costs tens of times as much
   try {
-    coreApply(idlSharedLength, value, []);
+    idlSharedLength(value);
     return true;
   } catch {
     return false;
@@ -53,9 +53,9 @@ function idlIsShared(value) {
 }
 
 const idlTypedArray = corePrototypeOf(Uint8Array);
-const idlArrayPart = (key) => coreDescriptor(idlTypedArray.prototype, key).get;
-const idlViewPart = (key) => coreDescriptor(DataView.prototype, key).get;
-const idlArrayTag = idlArrayPart(Symbol.toStringTag);
+const idlArrayPart = (key) => coreUncurry(coreDescriptor(idlTypedArray.prototype, key).get);
+const idlViewPart = (key) => coreUncurry(coreDescriptor(DataView.prototype, key).get);
+const idlArrayKind = idlArrayPart(Symbol.toStringTag); // the name of a typed array's kind, undefined for everything else
 const idlArrayBuffer = idlArrayPart('buffer');
 const idlArrayOffset = idlArrayPart('byteOffset');
 const idlArrayBytes = idlArrayPart('byteLength');
@@ -63,20 +63,15 @@ const idlViewBuffer = idlViewPart('buffer');
 const idlViewOffset = idlViewPart('byteOffset');
 const idlViewBytes = idlViewPart('byteLength');
 
-// The name of a typed array's kind, undefined for everything else.
-function idlArrayKind(value) {
-  return coreApply(idlArrayTag, value, []);
-}
-
 // The bytes of a BufferSource as a Uint8Array over the same memory; it may be the value itself. What is detached has none.
 function idlBytes(value) {
   try {
     if (!idlIsView(value)) return new Uint8Array(value);
     const kind = idlArrayKind(value);
-    if (kind === undefined) return new Uint8Array(coreApply(idlViewBuffer, value, []), coreApply(idlViewOffset, value, []), coreApply(idlViewBytes, value, []));
-    const size = coreApply(idlArrayBytes, value, []);
+    if (kind === undefined) return new Uint8Array(idlViewBuffer(value), idlViewOffset(value), idlViewBytes(value));
+    const size = idlArrayBytes(value);
     if (size === 0) return new Uint8Array(0); // its memory may be gone
-    return kind === 'Uint8Array' ? value : new Uint8Array(coreApply(idlArrayBuffer, value, []), coreApply(idlArrayOffset, value, []), size);
+    return kind === 'Uint8Array' ? value : new Uint8Array(idlArrayBuffer(value), idlArrayOffset(value), size);
   } catch {
     return new Uint8Array(0);
   }

@@ -41,7 +41,7 @@ class TextEncoder {
     if (!idlIsView(destination) || idlArrayKind(destination) !== 'Uint8Array') {
       throw new TypeError('TextEncoder.encodeInto: the destination is not a Uint8Array');
     }
-    if (coreApply(idlArrayBytes, destination, []) === 0) return { read: 0, written: 0 };
+    if (idlArrayBytes(destination) === 0) return { read: 0, written: 0 };
     host.utf8EncodeInto(source, destination, encodingCountBytes);
     return { read: encodingCounts[0], written: encodingCounts[1] };
   }

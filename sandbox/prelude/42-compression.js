@@ -27,7 +27,7 @@ class CompressionCodec {
       throw new TypeError('the chunk is neither an ArrayBuffer nor a view of one');
     }
     let bytes = idlBytes(chunk);
-    const size = coreApply(idlArrayBytes, bytes, []);
+    const size = idlArrayBytes(bytes);
     if (size > compressionPiece) bytes = new Uint8Array(bytes); // it is read for longer than this call
     return this.pass(controller[kTransformController], bytes, 0, size, undefined);
   }

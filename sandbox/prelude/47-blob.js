@@ -52,13 +52,13 @@ function blobJoin(parts, native) {
     if (typeof part === 'string') bytes = host.utf8Encode(native ? part.replace(blobLineEnds, '\n') : part);
     else bytes = blobIs(part) ? blobBytes(part) : idlBytes(part);
     chunks[i] = bytes;
-    size += coreApply(idlArrayBytes, bytes, []);
+    size += idlArrayBytes(bytes);
   }
   if (size > blobMostSize) throw new RangeError('Blob: the parts are too large');
   const joined = new Uint8Array(size);
   for (let i = 0, at = 0; i < chunks.length; i++) {
     coreApply(blobSet, joined, [chunks[i], at]);
-    at += coreApply(idlArrayBytes, chunks[i], []);
+    at += idlArrayBytes(chunks[i]);
   }
   return joined;
 }
@@ -99,12 +99,12 @@ class Blob {
     blobAdopt = (bytes, type) => new Blob(blobKey, bytes, type);
   }
 
-  get size() { return coreApply(idlArrayBytes, this.#bytes, []); }
+  get size() { return idlArrayBytes(this.#bytes); }
   get type() { return this.#type; }
 
   slice(start = undefined, end = undefined, contentType = undefined) {
     const bytes = this.#bytes;
-    const size = coreApply(idlArrayBytes, bytes, []);
+    const size = idlArrayBytes(bytes);
     const place = (value, otherwise) => {
       if (value === undefined) return otherwise;
       const at = blobClamp(value);
@@ -118,7 +118,7 @@ class Blob {
   stream() {
     const bytes = this.#bytes;
     let at = 0;
-    const size = coreApply(idlArrayBytes, bytes, []);
+    const size = idlArrayBytes(bytes);
     return newHostReadableStream(() => {
       if (at >= size) return null;
       const from = at;
@@ -129,7 +129,7 @@ class Blob {
 
   text() { return blobPromise(() => host.utf8Decode(this.#bytes, 0)); }
   bytes() { return blobPromise(() => new Uint8Array(this.#bytes)); }
-  arrayBuffer() { return blobPromise(() => coreApply(idlArrayBuffer, new Uint8Array(this.#bytes), [])); }
+  arrayBuffer() { return blobPromise(() => idlArrayBuffer(new Uint8Array(this.#bytes))); }
 }
 
 class File extends Blob {

@@ -52,7 +52,7 @@ class FileReader extends EventTarget {
     if (this.#state === fileLoading) throw new DOMException('The reader is busy', 'InvalidStateError');
     this.#state = fileLoading;
     this.#result = this.#error = null;
-    const bytes = blobBytes(blob), size = coreApply(idlArrayBytes, bytes, []);
+    const bytes = blobBytes(blob), size = idlArrayBytes(bytes);
     const reading = ++this.#reading;
     const task = (then) => hostTask(() => { if (reading === this.#reading && this.#state === fileLoading) then(); });
     task(() => this.#fire('loadstart', 0, size));
@@ -72,7 +72,7 @@ class FileReader extends EventTarget {
     eventDispatch(this, event, event[kEvent]);
   }
 
-  readAsArrayBuffer(blob) { this.#read(blob, 'readAsArrayBuffer', (bytes) => coreApply(idlArrayBuffer, new Uint8Array(bytes), [])); }
+  readAsArrayBuffer(blob) { this.#read(blob, 'readAsArrayBuffer', (bytes) => idlArrayBuffer(new Uint8Array(bytes))); }
   readAsBinaryString(blob) { this.#read(blob, 'readAsBinaryString', fileBinary); }
   readAsText(blob, encoding = undefined) {
     const label = encoding === undefined ? undefined : `${encoding}`;

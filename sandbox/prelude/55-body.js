@@ -180,8 +180,8 @@ function bodyJSONOf(kind, content) { return coreParse(bodyTextOf(kind, content))
 
 function bodyBufferOf(kind, content) {
   const bytes = bodyBytesOf(kind, content);
-  const buffer = coreApply(idlArrayBuffer, bytes, []);
-  return coreApply(idlBufferLength, buffer, []) === coreApply(idlArrayBytes, bytes, []) ? buffer : bodyBufferOf(kind, new Uint8Array(bytes));
+  const buffer = idlArrayBuffer(bytes);
+  return idlBufferLength(buffer) === idlArrayBytes(bytes) ? buffer : bodyBufferOf(kind, new Uint8Array(bytes));
 }
 
 // Reads the whole body and returns a promise of what convert(kind, content) makes of it; content is text or bytes.

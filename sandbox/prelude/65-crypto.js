@@ -23,7 +23,7 @@ class Crypto {
     if (!idlIsView(array)) throw new TypeError('Crypto.getRandomValues: the argument is not a typed array');
     const kind = idlArrayKind(array);
     if (!cryptoIntegers.includes(kind)) throw new DOMException('The array is not one of integers', 'TypeMismatchError');
-    const size = coreApply(idlArrayBytes, array, []);
+    const size = idlArrayBytes(array);
     if (size > cryptoMostRandom) throw new QuotaExceededError(`${size} random bytes were asked for; the most is ${cryptoMostRandom}`);
     if (size > 0) host.randomFill(idlBytes(array));
     return array;

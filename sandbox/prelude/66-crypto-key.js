@@ -61,9 +61,9 @@ function keyOfStored(algorithm, kind, data, extractable, usages, bits) {
   if (algorithmIsRSA(kind)) {
     const described = host.subtleRSA(kind, data);
     slot.bits = described[0] << 8 | described[1];
-    slot.exponent = new cryptoBytes(coreApply(idlArrayBuffer, described, []), 2);
+    slot.exponent = new cryptoBytes(idlArrayBuffer(described), 2);
   } else {
-    slot.bits ??= (coreApply(idlArrayBytes, data, []) - 1) * 8;
+    slot.bits ??= (idlArrayBytes(data) - 1) * 8;
   }
   return keyMake(slot);
 }

@@ -68,7 +68,7 @@ function algorithmArgument(value) {
   return typeof value === 'object' && value !== null || typeof value === 'function' ? value : `${value}`;
 }
 
-const algorithmUpper = Function.prototype.call.bind(String.prototype.toUpperCase);
+const algorithmUpper = coreUncurry(String.prototype.toUpperCase);
 
 // The entry of a name in any case. Only ASCII letters have a case here.
 function algorithmFind(operation, name) {
@@ -136,11 +136,11 @@ function algorithmKind(algorithm) {
   return kind;
 }
 
-const sourceDetached = coreDescriptor(ArrayBuffer.prototype, 'detached').get;
+const sourceDetached = coreUncurry(coreDescriptor(ArrayBuffer.prototype, 'detached').get);
 
 function sourceBuffer(value) {
   if (!idlIsView(value)) return value;
-  return coreApply(idlArrayKind(value) === undefined ? idlViewBuffer : idlArrayBuffer, value, []);
+  return (idlArrayKind(value) === undefined ? idlViewBuffer : idlArrayBuffer)(value);
 }
 
 // BufferSource: checked here, read by sourceBytes when the standard does.
@@ -151,5 +151,5 @@ function sourceArgument(value, what) {
 
 // The bytes of a BufferSource, over the same memory; none if it was detached meanwhile.
 function sourceBytes(value) {
-  return coreApply(sourceDetached, sourceBuffer(value), []) ? new cryptoBytes(0) : idlBytes(value);
+  return sourceDetached(sourceBuffer(value)) ? new cryptoBytes(0) : idlBytes(value);
 }

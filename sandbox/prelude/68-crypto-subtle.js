@@ -35,8 +35,6 @@ function subtleWait(got, done, reject) {
   }, reject];
 }
 
-const subtleBuffer = (bytes) => coreApply(idlArrayBuffer, bytes, []);
-
 function subtleAccess(text) {
   return new DOMException(text, 'InvalidAccessError');
 }
@@ -154,7 +152,7 @@ class SubtleCrypto {
       sourceArgument(data, 'The data');
       const used = algorithmNormalize(algorithm, 'sign');
       subtleMay(used, slot, 'sign');
-      resolve(subtleBuffer(host.subtleSign(slot.kind | (used.hash ?? 0) << 8, used.saltLength ?? 0, slot.data, sourceBytes(data))));
+      resolve(idlArrayBuffer(host.subtleSign(slot.kind | (used.hash ?? 0) << 8, used.saltLength ?? 0, slot.data, sourceBytes(data))));
     });
   }
 
@@ -175,7 +173,7 @@ class SubtleCrypto {
       algorithm = algorithmArgument(algorithm);
       sourceArgument(data, 'SubtleCrypto.digest: the data');
       const number = typeof algorithm === 'string' && algorithmDigests[algorithm] || algorithmNormalize(algorithm, 'digest').number;
-      resolve(subtleBuffer(host.digest(number, sourceBytes(data))));
+      resolve(idlArrayBuffer(host.digest(number, sourceBytes(data))));
     });
   }
 
@@ -218,7 +216,7 @@ class SubtleCrypto {
       if (length !== null) length >>>= 0;
       const used = algorithmNormalize(algorithm, 'deriveBits');
       subtleMay(used, slot, 'deriveBits');
-      subtleWait(subtleDerive(used, slot, length), (bits) => { resolve(subtleBuffer(bits)); }, reject);
+      subtleWait(subtleDerive(used, slot, length), (bits) => { resolve(idlArrayBuffer(bits)); }, reject);
     });
   }
 
@@ -242,7 +240,7 @@ class SubtleCrypto {
       const slot = keyArgument(key, 'The key');
       subtleMayLeave(slot);
       const out = subtleExport(format, slot);
-      resolve(format === formatJWK ? coreParse(out) : subtleBuffer(out));
+      resolve(format === formatJWK ? coreParse(out) : idlArrayBuffer(out));
     });
   }
 
@@ -255,7 +253,7 @@ class SubtleCrypto {
       subtleMay(used, wrapping, 'wrapKey');
       subtleMayLeave(slot);
       const out = subtleExport(format, slot);
-      resolve(subtleBuffer(subtleCrypt(true, used, wrapping, format === formatJWK ? host.utf8Encode(out) : out)));
+      resolve(idlArrayBuffer(subtleCrypt(true, used, wrapping, format === formatJWK ? host.utf8Encode(out) : out)));
     });
   }
 
@@ -283,7 +281,7 @@ function subtleCryptMethod(self, args, name, encrypt) {
     sourceArgument(args[2], 'The data');
     const used = algorithmNormalize(algorithm, name);
     subtleMay(used, slot, name);
-    resolve(subtleBuffer(subtleCrypt(encrypt, used, slot, sourceBytes(args[2]))));
+    resolve(idlArrayBuffer(subtleCrypt(encrypt, used, slot, sourceBytes(args[2]))));
   });
 }
 

@@ -5,17 +5,16 @@ const cloneClasses = new Map(); // class number -> how to clone
 const cloneErrors = {
   __proto__: null, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError,
 };
-const cloneTime = Date.prototype.getTime;
-const cloneSource = coreDescriptor(RegExp.prototype, 'source').get;
-const cloneFlags = coreDescriptor(RegExp.prototype, 'flags').get;
-const cloneDetached = coreDescriptor(ArrayBuffer.prototype, 'detached').get;
-const cloneResizable = coreDescriptor(ArrayBuffer.prototype, 'resizable').get;
-const cloneMostBytes = coreDescriptor(ArrayBuffer.prototype, 'maxByteLength').get;
-const cloneTransfer = ArrayBuffer.prototype.transfer;
+const cloneTime = coreUncurry(Date.prototype.getTime);
+const cloneSource = coreUncurry(coreDescriptor(RegExp.prototype, 'source').get);
+const cloneFlags = coreUncurry(coreDescriptor(RegExp.prototype, 'flags').get);
+const cloneResizable = coreUncurry(coreDescriptor(ArrayBuffer.prototype, 'resizable').get);
+const cloneMostBytes = coreUncurry(coreDescriptor(ArrayBuffer.prototype, 'maxByteLength').get);
+const cloneTransfer = coreUncurry(ArrayBuffer.prototype.transfer);
 const cloneResize = ArrayBuffer.prototype.resize;
 const cloneMapForEach = Map.prototype.forEach;
 const cloneSetForEach = Set.prototype.forEach;
-const cloneArrayValues = idlTypedArray.prototype.values; // throws for an array that is out of bounds
+const cloneArrayValues = coreUncurry(idlTypedArray.prototype.values); // throws for an array that is out of bounds
 const cloneArrayLength = idlArrayPart('length');
 function cloneError(what) { return new DOMException(`${what} could not be cloned`, 'DataCloneError'); }
 
@@ -176,12 +175,12 @@ function cloneException(run, exception) {
 function cloneBuffer(run, buffer) {
   cloneCheckBuffer(buffer);
   if (run.transfer !== null && run.transfer.includes(buffer)) {
-    const later = new CloneLater(() => coreApply(cloneTransfer, buffer, []));
+    const later = new CloneLater(() => cloneTransfer(buffer));
     run.memory.set(buffer, later);
     return later;
   }
-  const size = coreApply(idlBufferLength, buffer, []);
-  const copy = coreApply(cloneResizable, buffer, []) ? new ArrayBuffer(size, { maxByteLength: coreApply(cloneMostBytes, buffer, []) }) : new ArrayBuffer(size);
+  const size = idlBufferLength(buffer);
+  const copy = cloneResizable(buffer) ? new ArrayBuffer(size, { maxByteLength: cloneMostBytes(buffer) }) : new ArrayBuffer(size);
   new Uint8Array(copy).set(new Uint8Array(buffer));
   run.memory.set(buffer, copy);
   return copy;
@@ -190,18 +189,18 @@ function cloneBuffer(run, buffer) {
 function cloneView(run, view) {
   const kind = idlArrayKind(view);
   const typed = kind !== undefined;
-  const buffer = coreApply(typed ? idlArrayBuffer : idlViewBuffer, view, []);
+  const buffer = (typed ? idlArrayBuffer : idlViewBuffer)(view);
   if (idlIsShared(buffer)) throw cloneError('A SharedArrayBuffer');
   try {
-    coreApply(typed ? cloneArrayValues : idlViewBytes, view, []);
+    (typed ? cloneArrayValues : idlViewBytes)(view);
   } catch {
     throw cloneError('A view that is out of bounds');
   }
-  const offset = coreApply(typed ? idlArrayOffset : idlViewOffset, view, []);
-  const length = coreApply(typed ? cloneArrayLength : idlViewBytes, view, []);
+  const offset = (typed ? idlArrayOffset : idlViewOffset)(view);
+  const length = (typed ? cloneArrayLength : idlViewBytes)(view);
   const C = typed ? cloneArrays[kind] : DataView;
   const copied = cloneAny(run, buffer);
-  const follows = coreApply(cloneResizable, buffer, []) && cloneFollows(buffer, view, typed);
+  const follows = cloneResizable(buffer) && cloneFollows(buffer, view, typed);
   const make = (over) => (follows ? new C(over, offset) : new C(over, offset, length));
   const copy = copied instanceof CloneLater ? new CloneLater(() => make(copied.value)) : make(copied);
   run.memory.set(view, copy);
@@ -216,10 +215,10 @@ for (const C of [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Arr
 // then brought back to what it was.
 function cloneFollows(buffer, view, typed) {
   const unit = typed ? view.BYTES_PER_ELEMENT : 1;
-  const size = coreApply(idlBufferLength, buffer, []);
-  const length = () => coreApply(typed ? idlArrayBytes : idlViewBytes, view, []);
+  const size = idlBufferLength(buffer);
+  const length = () => (typed ? idlArrayBytes : idlViewBytes)(view);
   const before = length();
-  if (coreApply(cloneMostBytes, buffer, []) - size >= unit) {
+  if (cloneMostBytes(buffer) - size >= unit) {
     coreApply(cloneResize, buffer, [size + unit]);
     const grown = length() !== before;
     coreApply(cloneResize, buffer, [size]);
@@ -263,12 +262,12 @@ for (const kind in cloneArrays) cloneRegister(cloneView, new cloneArrays[kind](0
 cloneRegister(cloneView, new DataView(new ArrayBuffer(0)));
 for (const C of [Boolean, Number, String, BigInt]) cloneWrapper(C);
 cloneRegister((run, date) => {
-  const copy = new Date(coreApply(cloneTime, date, []));
+  const copy = new Date(cloneTime(date));
   run.memory.set(date, copy);
   return copy;
 }, new Date(0));
 cloneRegister((run, expression) => {
-  const copy = new RegExp(coreApply(cloneSource, expression, []), coreApply(cloneFlags, expression, []));
+  const copy = new RegExp(cloneSource(expression), cloneFlags(expression));
   run.memory.set(expression, copy);
   return copy;
 }, /x/);
@@ -306,7 +305,7 @@ function cloneCheckTransfer(list) {
 
 function cloneCheckBuffer(buffer) {
   if (wasmBuffers.has(buffer)) throw cloneError('The buffer of a WebAssembly.Memory');
-  if (coreApply(cloneDetached, buffer, [])) throw cloneError('A detached ArrayBuffer');
+  if (sourceDetached(buffer)) throw cloneError('A detached ArrayBuffer');
 }
 
 // Clones a value and moves the objects of a list of cloneTransferList. Returns the copy and, in order, what became of the
@@ -320,7 +319,7 @@ function cloneMove(value, transfer) {
   const moved = [];
   for (const item of transfer) {
     if (!idlIsBuffer(item)) transferCheck(item); // one of them may hold another
-    const later = run.memory.get(item) ?? (idlIsBuffer(item) ? new CloneLater(() => coreApply(cloneTransfer, item, [])) : cloneMoved(run, item, transferKind(item)));
+    const later = run.memory.get(item) ?? (idlIsBuffer(item) ? new CloneLater(() => cloneTransfer(item)) : cloneMoved(run, item, transferKind(item)));
     moved.push(later.value = later.make());
   }
   for (const view of run.memory.values()) if (view instanceof CloneLater && !coreHasOwn(view, 'value')) view.value = view.make();

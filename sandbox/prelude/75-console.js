@@ -12,7 +12,7 @@ let consoleLabels = 0;
 
 const consoleProxy = host.classID(new Proxy({}, {}));
 const consolePlainKey = /^[A-Za-z_$][\w$]*$/;
-const consoleISO = Date.prototype.toISOString;
+const consoleISO = coreUncurry(Date.prototype.toISOString);
 const consoleStack = (error) => (typeof error.stack === 'string' ? error.stack.trimEnd() : '');
 
 // One rendering: budget is how many characters it may still grow, path the objects it is inside of.
@@ -110,11 +110,11 @@ function consoleSpecial(show, object, depth, clone, name, items) {
     case cloneSet:
       coreApply(cloneSetForEach, object, [(value) => inner(() => consoleValue(show, value, depth + 1))]);
       return `Set { ${items.join(', ')} }`;
-    case cloneBuffer: return `ArrayBuffer { byteLength: ${coreApply(idlBufferLength, object, [])} }`;
+    case cloneBuffer: return `ArrayBuffer { byteLength: ${idlBufferLength(object)} }`;
     case cloneView: {
       const kind = idlArrayKind(object);
-      if (kind === undefined) return `DataView { byteLength: ${coreApply(idlViewBytes, object, [])} }`;
-      const length = coreApply(cloneArrayLength, object, []);
+      if (kind === undefined) return `DataView { byteLength: ${idlViewBytes(object)} }`;
+      const length = cloneArrayLength(object);
       for (let i = 0; i < length && i < consoleMostItems; i++) inner(() => consoleValue(show, object[i], depth + 1));
       if (length > items.length) items.push(`... ${length - items.length} more`);
       return `${kind}(${length}) [ ${items.join(', ')} ]`;
@@ -144,7 +144,7 @@ function consolePairs(show, list) {
 // Dates, regular expressions and wrapped primitives.
 function consoleLeaf(object) {
   try {
-    return coreApply(consoleISO, object, []);
+    return consoleISO(object);
   } catch {
     return `${object}`.slice(0, consoleMostText);
   }

@@ -241,7 +241,7 @@ for (const C of [Number, BigInt]) {
 for (const [name, required, otherwise] of [['toLocaleString', 'any', 'all'], ['toLocaleDateString', 'date', 'date'], ['toLocaleTimeString', 'time', 'time']]) {
   intlMethod(Date, name, {
     [name](locales = undefined, options = undefined) {
-      const time = coreApply(cloneTime, this, []);
+      const time = cloneTime(this);
       if (time !== time) return 'Invalid Date';
       intlLocales(locales, false);
       return intlJoin(intlDate(intlStringify(intlDateOptions(intlOptionsOf(options), required, otherwise)), time));

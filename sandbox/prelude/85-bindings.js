@@ -50,7 +50,7 @@ function facadeNamed(name, message) {
   return error;
 }
 
-const facadeWellFormed = Function.prototype.call.bind(String.prototype.isWellFormed);
+const facadeWellFormed = coreUncurry(String.prototype.isWellFormed);
 
 // The members of an options object: plain, and with no other names than these. undefined stands for none.
 function facadeOptions(what, value, names) {
@@ -68,7 +68,7 @@ function facadeOptions(what, value, names) {
   return copy;
 }
 
-const facadeIncludes = Function.prototype.call.bind(Array.prototype.includes);
+const facadeIncludes = coreUncurry(Array.prototype.includes);
 const coreString = String;
 
 // An integer option within its range; absent is what stands for its absence.

@@ -67,9 +67,9 @@ async function exchangePump(mine, number, reader, fail) {
         return;
       }
       if (!idlIsView(value) || idlArrayKind(value) !== 'Uint8Array') throw new TypeError('a chunk of the body is not a Uint8Array');
-      const size = coreApply(idlArrayBytes, value, []);
+      const size = idlArrayBytes(value);
       for (let at = 0; at < size; at += exchangePiece) {
-        const piece = new Uint8Array(coreApply(idlArrayBuffer, value, []), coreApply(idlArrayOffset, value, []) + at, size - at > exchangePiece ? exchangePiece : size - at);
+        const piece = new Uint8Array(idlArrayBuffer(value), idlArrayOffset(value) + at, size - at > exchangePiece ? exchangePiece : size - at);
         const more = await pending(host.sinkWrite(number, piece));
         if (mine !== invocation) return;
         if (!more) {
