@@ -37,6 +37,9 @@ var programBefore = sync.OnceValues(func() (string, error) {
 		}
 		return "", fmt.Errorf("%s=%s: the history here has no such commit", upgradeFrom, rev)
 	}
+	if _, err := output(root, "git", "diff", "--quiet", commit, "--", "sandbox/prelude/*.js"); err != nil {
+		return "", errNoHistory{"commit " + commit[:12] + " has another prelude: what was sealed with it does not run here and has to be deployed anew (docs/operating.md)"}
+	}
 	kept := filepath.Join(root, "bin", "edged-"+commit[:12]) // make clean removes it
 	if _, err := os.Stat(kept); err == nil {
 		return kept, nil
