@@ -35,8 +35,8 @@ const (
 )
 
 // turns hands out the slots that guests run in. Versions that wait take turns, and the guests of one get theirs in the order in
-// which they came: one version's rush delays its own. The brief and the quick go before the slow, except that every few slots one goes to a slow one: those
-// that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
+// which they came: one version's rush delays its own. The brief and the quick go before the slow, except that every few slots one goes
+// to a slow one: those that work long share what is left over and do not hold up the short ones, and nobody waits for ever. While quick ones come, the slow
 // leave one slot to them, so that such a one finds it free at once; when none has come for a while, the slow have all. There are more
 // slots, for the brief alone: to wait for another brief one costs more than to run beside it. Those are the first that they fill, so that
 // others who wait get the next of theirs.

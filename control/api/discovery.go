@@ -34,7 +34,7 @@ func (c *call) discovery() *problem {
 	d.Capabilities.PrivateInputs = !privateRoute.disabled
 	d.Limits.MaxRequestBytes, d.Limits.MaxPageSize = c.opt.MaxRequestBytes, c.opt.MaxPageSize
 	d.Limits.ReplayWindowSeconds = int64(c.opt.ReplayWindow.Seconds())
-	writeJSON(c.w, http.StatusOK, "application/json", d)
+	writeJSON(c.w, http.StatusOK, d)
 	return nil
 }
 
@@ -60,6 +60,6 @@ func (c *call) support() *problem {
 		out.Supported, out.PrivateInputs = true, d.Private
 		out.Operations = []string{"create", "read", "update", "delete"}
 	}
-	writeJSON(c.w, http.StatusOK, "application/json", out)
+	writeJSON(c.w, http.StatusOK, out)
 	return nil
 }

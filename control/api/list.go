@@ -74,7 +74,7 @@ func (c *call) list() *problem {
 		next := c.makeCursor(page[len(page)-1].UID, f, now)
 		out.Next = &next
 	}
-	writeJSON(c.w, http.StatusOK, "application/json", out)
+	writeJSON(c.w, http.StatusOK, out)
 	return nil
 }
 

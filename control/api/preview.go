@@ -37,7 +37,7 @@ func (c *call) preview() *problem {
 	if v := out.Refusal; v != nil {
 		answer.Errors = append(answer.Errors, errorJSON{wireCode(v.Seed), v.Detail()})
 	}
-	writeJSON(c.w, http.StatusOK, "application/json", answer)
+	writeJSON(c.w, http.StatusOK, answer)
 	return nil
 }
 

@@ -105,6 +105,6 @@ func (c *call) replenish() *problem {
 	case out.Refusal != nil:
 		return fromVerdict(out.Refusal)
 	}
-	writeJSON(c.w, 200, "application/json", viewOperation(out.Operation))
+	writeJSON(c.w, 200, viewOperation(out.Operation))
 	return nil
 }

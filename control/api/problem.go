@@ -107,14 +107,14 @@ func (p *problem) write(w http.ResponseWriter) {
 }
 
 // writeJSON sends one document of ours; it cannot fail to render.
-func writeJSON(w http.ResponseWriter, status int, mediaType string, doc any) {
+func writeJSON(w http.ResponseWriter, status int, doc any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(doc); err != nil {
 		panic("api: " + err.Error())
 	}
-	writeBytes(w, status, mediaType, b.Bytes())
+	writeBytes(w, status, "application/json", b.Bytes())
 }
 
 func writeBytes(w http.ResponseWriter, status int, mediaType string, body []byte) {

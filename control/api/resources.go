@@ -119,7 +119,7 @@ func (c *call) answer(op *state.Operation) {
 		status = http.StatusAccepted
 		c.w.Header().Set("Retry-After", "1")
 	}
-	writeJSON(c.w, status, "application/json", viewOperation(op))
+	writeJSON(c.w, status, viewOperation(op))
 }
 
 func (c *call) operation() *problem {
@@ -130,7 +130,7 @@ func (c *call) operation() *problem {
 	if v != nil {
 		return fromVerdict(v)
 	}
-	writeJSON(c.w, http.StatusOK, "application/json", viewOperation(op))
+	writeJSON(c.w, http.StatusOK, viewOperation(op))
 	return nil
 }
 
